@@ -1,0 +1,1 @@
+"""The command line: every verb goes through the same gate and audit as the keys."""

@@ -1,0 +1,1 @@
+"""The embedded fleet: agents that really run, in a process of their own."""

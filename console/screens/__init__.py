@@ -1,0 +1,1 @@
+"""The screens of the console, each with its style sheet beside it."""

@@ -1,0 +1,1 @@
+"""Tests against the real servers of foreign systems, where they are installed."""

@@ -1,0 +1,1 @@
+"""Themes and glyph sets as data, and the loader for them."""

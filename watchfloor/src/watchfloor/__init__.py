@@ -1,0 +1,58 @@
+"""Watchfloor: let operators watch and steer running AI agents.
+
+The names below are what the author of an agent needs. Each is loaded when it is first used, so that a program
+which needs only `watchfloor.words` or `watchfloor.text` pays for nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchfloor.errors import (
+        AddressInUse,
+        AgentError,
+        CapabilityNotSupported,
+        ConnectionFailed,
+        ContractError,
+        Interrupted,
+        StaleTarget,
+        Stopped,
+        WatchfloorError,
+    )
+    from watchfloor.harness.function import Run
+    from watchfloor.host.server import Host
+
+__all__ = [
+    "AddressInUse",
+    "AgentError",
+    "CapabilityNotSupported",
+    "ConnectionFailed",
+    "ContractError",
+    "Host",
+    "Interrupted",
+    "Run",
+    "StaleTarget",
+    "Stopped",
+    "WatchfloorError",
+]
+
+_HOME = {
+    "Host": "watchfloor.host.server",
+    "Run": "watchfloor.harness.function",
+}
+
+# Hidden from the type checker, which would otherwise accept any misspelt name.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_HOME.get(name, "watchfloor.errors")), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

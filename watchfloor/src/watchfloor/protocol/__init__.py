@@ -1,0 +1,1 @@
+"""The watchfloor.v1 protocol: models, frames, codec and schema."""

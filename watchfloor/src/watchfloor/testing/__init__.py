@@ -1,0 +1,1 @@
+"""What authors of harnesses and connectors test their work with."""

@@ -1,0 +1,1 @@
+"""Reusable Textual widgets; each one reads a small view protocol that it declares."""
