@@ -1,0 +1,19 @@
+"""The tones in which every widget speaks, and their component classes."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias, get_args
+
+from watchfloor.text import Clean
+
+Tone: TypeAlias = Literal["plain", "quiet", "attention", "running", "failed", "paused", "lost"]
+"""What a text means, not how it looks.
+
+`attention` needs the operator; `failed` also marks what destroys; `quiet` is context that may be
+skipped; `lost` is last known, no longer heard.
+"""
+
+TONES: Final[tuple[Tone, ...]] = get_args(Tone)
+
+Segment: TypeAlias = tuple[Clean, Tone]
+"""A piece of a line: its text and its tone."""
