@@ -1,0 +1,408 @@
+"""What intake hands to the fleet: clean facts about one source, and what operators ask for.
+
+All `Clean` text has passed `watchfloor.text`; ids are opaque and kept exactly as received (used as keys
+and on the wire, shown only through `clean_line`). Times are milliseconds since 1970 UTC, by the source's
+clock unless a name says `local`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from watchfloor.text import Clean
+from watchfloor.words import (
+    Contact,
+    OptionKind,
+    OutcomeKind,
+    Overlay,
+    Primitive,
+    Priority,
+    RequestKind,
+    RequestState,
+    ReseedMode,
+    Role,
+    Scope,
+    Then,
+)
+
+
+class SessionKey(NamedTuple):
+    source: str
+    session: str
+
+
+class RequestKey(NamedTuple):
+    source: str
+    session: str
+    request: str
+
+    @property
+    def owner(self) -> SessionKey:
+        return SessionKey(self.source, self.session)
+
+
+# --- capabilities --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFact:
+    """What a profile advertises. `options` maps a primitive to its options as plain data."""
+
+    source: str
+    id: str
+    primitives: frozenset[Primitive]
+    options: Mapping[Primitive, Mapping[str, Any]]
+    unknown: tuple[Clean, ...]
+    traits: Mapping[str, Any]
+
+
+# --- requests ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ActionFact:
+    """One exact action. `text` is the whole command or the arguments as indented JSON, cleaned strictly.
+
+    `hidden` counts the code points that cleaning made visible in it; `complete` False: cut at its source.
+    """
+
+    tool: Clean
+    text: Clean
+    cwd: Clean | None
+    diff: Clean | None
+    call: str | None
+    complete: bool
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceFact:
+    value: str
+    label: Clean
+    note: Clean | None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldFact:
+    name: str
+    type: str
+    label: Clean
+    choices: tuple[ChoiceFact, ...]
+    free_text: bool
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OptionFact:
+    """One option as offered; `id` goes back exactly as it came."""
+
+    id: str
+    label: Clean
+    kind: OptionKind
+    scope: Scope
+    grants: tuple[Clean, ...]
+    persists: bool
+    note: Clean | None
+    then: Then
+    confirm: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFact:
+    option: str | None
+    kind: OptionKind | None
+    by: Clean
+    at: int
+    note: Clean | None
+    automatic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFact:
+    """A whole request. `digest` was recomputed here from the raw subject; `sound` says that it equals the one sent.
+
+    A request that is not sound, or whose subject cannot be read (`fault`), is never decidable.
+    """
+
+    key: RequestKey
+    attempt: int | None
+    kind: RequestKind
+    actions: tuple[ActionFact, ...]
+    fields: tuple[FieldFact, ...]
+    options: tuple[OptionFact, ...]
+    per_action: bool
+    asked_at: int
+    deadline: int | None
+    at_deadline: Clean | None
+    blocks: bool
+    about: Clean | None
+    state: RequestState
+    decision: DecisionFact | None
+    digest: str
+    sound: bool
+    fault: Clean | None = None
+
+
+# --- sessions and events -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRefFact:
+    id: str
+    kind: RequestKind
+    asked_at: int
+    deadline: int | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFact:
+    overlay: Overlay
+    by: Clean
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class LastFact:
+    at: int
+    kind: Clean
+    text: Clean
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFact:
+    input_tokens: int
+    output_tokens: int
+    turns: int
+    budget_tokens: int | None
+    budget_turns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFact:
+    text: Clean
+    cut: bool
+    stop_reason: Clean
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryFact:
+    """Changed fields of a session. Keys are the attribute names of `console.fleet.state.Session`; values are clean:
+
+    name, why, native_state, cwd, error: Clean or None · kind: str · owned, demo: bool ·
+    parent, turn, profile: str or None (raw ids) · attempt, since: int or None · epoch: str ·
+    lifecycle: Lifecycle · blocked, controls: dict[Primitive, Clean] · pending: PendingFact or None ·
+    in_flight: tuple of (id, Clean name, since) · mail_queued, mail_refs, head: int ·
+    request_refs: tuple[RequestRefFact, ...] · usage: UsageFact or None · last: LastFact or None ·
+    labels: dict[Clean, Clean] · result: ResultFact or None.
+    """
+
+    key: SessionKey
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EventFact:
+    """One event, ready to be drawn. `text` may hold line breaks; `head` is its label (a tool's name, a role).
+
+    `seq` None: a delta (`offset` says where its text goes in `item`). `data` holds the few typed values that the fleet
+    reads: lifecycle (Lifecycle), request, option, option_kind, by, outcome, ref, delivery (Delivery), mail_state, call,
+    status, exit_code, duration_ms, command, primitive, level, child, mode.
+    """
+
+    kind: str
+    at: int
+    seq: int | None
+    pos: int | None
+    attempt: int | None
+    turn: str | None
+    item: str | None
+    offset: int | None
+    key: str | None
+    head: Clean
+    text: Clean
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EventsFact:
+    """Events of one session in the order in which they arrived. `stored`: from a page of the history."""
+
+    key: SessionKey
+    epoch: str
+    events: tuple[EventFact, ...]
+    stored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HoleFact:
+    """Events after `from_seq` through `to_seq` were not sent; `gone`: they are lost for good."""
+
+    key: SessionKey
+    epoch: str
+    from_seq: int
+    to_seq: int
+    gone: bool
+    why: Clean
+
+
+# --- sources -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ContactFact:
+    """How a source is heard. `local_at`: the console's clock. `retry_at`: when the next try is due."""
+
+    source: str
+    contact: Contact
+    local_at: int
+    why: Clean
+    tries: int = 0
+    retry_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WelcomeFact:
+    """`ahead_ms`: the host's clock minus ours."""
+
+    source: str
+    host: Clean
+    version: Clean
+    instance: str
+    principal: Clean
+    role: Role
+    pos: int
+    heartbeat_s: float
+    ahead_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeatFact:
+    source: str
+    pos: int
+    ahead_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFact:
+    """Every session of the source was named since the welcome: those that were not are gone."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoneFact:
+    key: SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class WatchingFact:
+    source: str
+    session: str
+    from_pos: int
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeFact:
+    """What became of a command of ours."""
+
+    source: str
+    id: str
+    outcome: OutcomeKind
+    reason: Clean | None
+    info: Mapping[str, Any]
+    at: int
+    decided: DecisionFact | None
+
+
+@dataclass(frozen=True, slots=True)
+class PresenceFact:
+    key: RequestKey
+    looking: tuple[Clean, ...]
+    claimed_by: Clean | None
+
+
+@dataclass(frozen=True, slots=True)
+class FaultFact:
+    """Something received that could not be read, or that the source reports as an error."""
+
+    source: str
+    reason: Clean
+    raw: Clean
+    fatal: bool = False
+
+
+Fact = (
+    ProfileFact
+    | RequestFact
+    | SummaryFact
+    | EventsFact
+    | HoleFact
+    | ContactFact
+    | WelcomeFact
+    | BeatFact
+    | ListedFact
+    | GoneFact
+    | WatchingFact
+    | OutcomeFact
+    | PresenceFact
+    | FaultFact
+)
+
+
+# --- what operators ask for ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the operator had before them when deciding: the digest, since when, and whether its end was shown.
+
+    The command line's `--digest D` is a Seen without a screen: `since_local` 0, `whole` True.
+    """
+
+    digest: str
+    since_local: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One intervention as asked for, before the gate. `attempt` and `turn` None: what the console showed last.
+
+    Arguments by primitive: send text, priority, reply_to · pause interrupt · stop kill, reason ·
+    reseed mode, to, text · approve request, option, note, seen · answer request, seen and one of option,
+    text, fields · fork, budget, notify, delete, act: `extra`.
+    """
+
+    id: str
+    primitive: Primitive
+    target: SessionKey
+    by: str
+    attempt: int | None = None
+    turn: str | None = None
+    text: str | None = None
+    priority: Priority = Priority.NORMAL
+    reply_to: str | None = None
+    interrupt: bool = False
+    kill: bool = False
+    reason: str | None = None
+    mode: ReseedMode | None = None
+    to: str | None = None
+    request: str | None = None
+    option: str | None = None
+    note: str | None = None
+    fields: Mapping[str, Any] | None = None
+    seen: Seen | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The gate's no: the outcome that the command line exits with, and the reason that the screen shows."""
+
+    outcome: OutcomeKind
+    reason: str
+    decided: DecisionFact | None = None

@@ -1,0 +1,112 @@
+"""The exception tree.
+
+WatchfloorError
+├── CanonicalError            a value has no canonical form, so nothing can be bound to it
+├── ProtocolError             a frame that cannot be read or written
+├── ConnectionFailed          a source cannot be reached or will not speak with us
+│   ├── Unreachable           nobody answers there
+│   ├── NotAHost              somebody answers, and it is not a Watchfloor host
+│   ├── NoCommonProtocol      a WebSocket server without our subprotocol
+│   ├── Denied                401, or a refused Origin or Host header
+│   └── ConnectionLost        an established connection ended
+├── AddressInUse              a host cannot listen where it was told to
+├── ConfigError               a file that an operator wrote cannot be used as it stands
+└── AgentError                raised to the author of an agent
+    ├── Interrupted           the turn was ended by an operator
+    ├── Stopped               the session was stopped
+    ├── CapabilityNotSupported  the session never advertised this
+    ├── StaleTarget           the attempt, turn or request is not the one that runs
+    └── ContractError         a harness broke its contract; deterministic, never retried
+"""
+
+from __future__ import annotations
+
+
+class WatchfloorError(Exception):
+    """Base of everything that this project raises on purpose."""
+
+
+class CanonicalError(WatchfloorError):
+    """A value has no canonical form. The message names the path of the offending place."""
+
+
+class ProtocolError(WatchfloorError):
+    """A frame cannot be read or written.
+
+    `raw` keeps at most the first 4 KiB of what was received, for inspection.
+    """
+
+    def __init__(self, reason: str, raw: bytes = b"") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.raw = raw[:4096]
+
+
+class ConnectionFailed(WatchfloorError):
+    """A source cannot be used. `exit_code` is the command line's status; `retry` says whether another try can help."""
+
+    exit_code = 8
+    retry = True
+
+
+class Unreachable(ConnectionFailed):
+    """Nobody answers at the address."""
+
+
+class NotAHost(ConnectionFailed):
+    """Something answers at the address, and it is not a Watchfloor host."""
+
+
+class NoCommonProtocol(ConnectionFailed):
+    """The server speaks WebSocket and does not offer `watchfloor.v1`."""
+
+
+class Denied(ConnectionFailed):
+    """The host refused the token (401), the Origin or the Host header (403). Trying again changes nothing."""
+
+    exit_code = 7
+    retry = False
+
+
+class ConnectionLost(ConnectionFailed):
+    """An established connection ended. `code` is the WebSocket close code, 1006 where none came."""
+
+    def __init__(self, message: str, code: int = 1006) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class AddressInUse(WatchfloorError):
+    """A host cannot listen at the address."""
+
+    exit_code = 8
+
+
+class ConfigError(WatchfloorError):
+    """A file cannot be used as it stands. The message names file, line and key, and what to do."""
+
+    exit_code = 2
+
+
+class AgentError(WatchfloorError):
+    """Base of what the author of an agent may meet."""
+
+
+class Interrupted(AgentError):
+    """An operator ended the turn. Escaping from the agent function it leaves the session idle."""
+
+
+class Stopped(AgentError):
+    """The session was stopped while the agent waited for something."""
+
+
+class CapabilityNotSupported(AgentError):
+    """The session never advertised the primitive."""
+
+
+class StaleTarget(AgentError):
+    """The attempt, turn or request named is not the one that runs."""
+
+
+class ContractError(AgentError):
+    """A harness broke its contract. Deterministic: the attempt fails and is never retried."""

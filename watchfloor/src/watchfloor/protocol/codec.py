@@ -1,0 +1,159 @@
+"""Bytes to frames and back.
+
+Reading validates the bytes directly (pydantic's own JSON reader, no intermediate tree). Only when that
+fails is the frame read a second time, slowly: by `json.loads` with lone surrogates replaced, and an
+events frame event by event, so that one bad event costs one event.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from watchfloor.errors import ProtocolError
+from watchfloor.protocol.events import AnyEvent, Event, Raw
+from watchfloor.protocol.frames import (
+    AnyClientFrame,
+    AnyHostFrame,
+    ClientFrame,
+    Frame,
+    HostFrame,
+    UnknownFrame,
+)
+
+MAX_RECEIVE: Final = 16 * 1024 * 1024
+"""Bytes that a client accepts in one frame."""
+SPLIT_AT: Final = 256 * 1024
+"""Bytes at which a host begins a new frame."""
+KEEP_RAW: Final = 4096
+"""Characters that are kept of something that could not be read."""
+
+_HOST: TypeAdapter[HostFrame | UnknownFrame] = TypeAdapter(AnyHostFrame)
+_CLIENT: TypeAdapter[ClientFrame | UnknownFrame] = TypeAdapter(AnyClientFrame)
+_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Something received that could not be read: why, and the start of it."""
+
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A frame, and what of it had to be left out."""
+
+    frame: HostFrame | UnknownFrame
+    bad: tuple[Bad, ...] = ()
+
+
+def encode(frame: Frame) -> bytes:
+    """The frame as JSON in UTF-8, set fields only. Raises ProtocolError where a text holds lone surrogates."""
+    try:
+        return frame.model_dump_json(exclude_unset=True).encode()
+    except (ValueError, UnicodeError) as error:
+        raise ProtocolError(f"a {type(frame).__name__} frame cannot be written: {error}") from None
+
+
+def decode_host(raw: bytes) -> Decoded:
+    """Read a host's frame. Raises ProtocolError when nothing of it can be used."""
+    try:
+        return Decoded(_HOST.validate_json(raw))
+    except ValidationError:
+        return _read_slowly(raw)
+
+
+def decode_client(raw: bytes) -> ClientFrame | UnknownFrame:
+    """Read a client's frame. Raises ProtocolError when it cannot be used."""
+    try:
+        return _CLIENT.validate_json(raw)
+    except ValidationError as error:
+        raise ProtocolError(_reason(error), raw) from None
+
+
+def _read_slowly(raw: bytes) -> Decoded:
+    tree = _load(raw)
+    if not isinstance(tree, dict):
+        raise ProtocolError(f"a frame must be a JSON object, this is {_json_type(tree)}", raw)
+    bad: list[Bad] = []
+    if tree.get("type") in ("events", "page") and isinstance(tree.get("events"), list):
+        tree = {**tree, "events": [_event(item, bad) for item in tree["events"]]}
+        tree["events"] = [event for event in tree["events"] if event is not None]
+    try:
+        return Decoded(_HOST.validate_python(tree), tuple(bad))
+    except ValidationError as error:
+        raise ProtocolError(_reason(error), raw) from None
+
+
+def _event(item: JsonValue, bad: list[Bad]) -> Event | None:
+    """One event of a frame; a bad one becomes a `raw` event in its place, or None where even that is impossible."""
+    try:
+        return _EVENT.validate_python(item)
+    except ValidationError as error:
+        reason = _reason(error)
+    bad.append(Bad(reason, _show(item)))
+    if not isinstance(item, dict):
+        return None
+    place = {name: item.get(name) for name in ("seq", "pos", "attempt", "at") if isinstance(item.get(name), int)}
+    try:
+        return Raw.model_validate({"at": 0, **place, "data": _show(item), "note": f"unreadable event: {reason}"})
+    except ValidationError:
+        return None
+
+
+def _load(raw: bytes) -> Any:
+    try:
+        tree = json.loads(raw.decode("utf-8", "replace"), parse_constant=_no_constant)
+        return _replace_surrogates(tree)
+    except RecursionError:
+        raise ProtocolError("nested too deeply", raw) from None
+    except ValueError as error:
+        raise ProtocolError(f"not JSON: {error}", raw) from None
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _replace_surrogates(tree: Any) -> Any:
+    match tree:
+        case str():
+            return tree if tree.isascii() else tree.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_replace_surrogates(item) for item in tree]
+        case dict():
+            return {_replace_surrogates(key): _replace_surrogates(value) for key, value in tree.items()}
+        case _:
+            return tree
+
+
+def _show(item: JsonValue) -> str:
+    return json.dumps(item, ensure_ascii=True)[:KEEP_RAW]
+
+
+def _json_type(tree: Any) -> str:
+    match tree:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case _:
+            return "an array"
+
+
+def _reason(error: ValidationError) -> str:
+    """The first fault, with its place, in one line."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    known = [e for e in errors if not any(part in ("UnknownFrame", "UnknownEvent", "UnknownDo") for part in e["loc"])]
+    first = (known or errors)[0]
+    place = ".".join(str(part) for part in first["loc"] if not (isinstance(part, str) and "[" in part))
+    return f"{place}: {first['msg']}" if place else first["msg"]

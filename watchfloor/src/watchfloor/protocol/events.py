@@ -1,0 +1,357 @@
+"""The events of a session: one fact each.
+
+`seq` numbers the events of one session from 1, across attempts; `pos` all events of a host. A delta has
+neither: it is a preview of an item whose whole form follows. Event kinds that we do not know are kept as
+`UnknownEvent`, which refuses the kinds that we do know, so that a malformed known event is noticed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from watchfloor.protocol.model import AnyLifecycle, JsonObject, Millis, Model, Result, Usage, lenient
+from watchfloor.words import (
+    Delivery,
+    OptionKind,
+    OutcomeKind,
+    Overlay,
+    RequestKind,
+    RequestState,
+    ReseedMode,
+)
+
+
+class Tagged(Model):
+    """A model whose tag counts as set, so that "set fields only" still writes it."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        for tag in ("type", "kind", "primitive"):
+            if tag in type(self).model_fields:
+                self.__pydantic_fields_set__.add(tag)
+                return
+
+
+class Event(Tagged):
+    """What every event carries."""
+
+    seq: Annotated[int | None, Field(ge=1)] = None
+    pos: Annotated[int | None, Field(ge=1)] = None
+    attempt: int | None = None
+    at: Millis
+    turn: str | None = None
+    item: str | None = None
+    """Id of the streamed thing that this event completes."""
+    key: str | None = None
+    """The source's own identity of the event, by which replays are dropped."""
+    author: str | None = None
+    """Who speaks, where one session holds several agents."""
+
+
+class Speaker(StrEnum):
+    ASSISTANT = "assistant"
+    USER = "user"
+    OPERATOR = "operator"
+    SYSTEM = "system"
+
+
+class Message(Event):
+    """Something said. `cut`: the item ended before it was whole."""
+
+    kind: Literal["message"] = "message"
+    role: Annotated[Speaker, lenient(Speaker, Speaker.ASSISTANT)] = Speaker.ASSISTANT
+    text: str
+    cut: bool = False
+
+
+class Reasoning(Event):
+    kind: Literal["reasoning"] = "reasoning"
+    text: str
+    cut: bool = False
+
+
+class Delta(Event):
+    """A piece of a streamed item: `text` starts at `offset` (code points). Without seq and pos."""
+
+    kind: Literal["delta"] = "delta"
+    item: str
+    of: Literal["message", "reasoning", "tool_output", "plan", "diff"] = "message"
+    offset: Annotated[int, Field(ge=0)]
+    text: str
+    call: str | None = None
+
+
+class ToolCall(Event):
+    """A tool call was announced. `text` is the exact command line where there is one."""
+
+    kind: Literal["tool_call"] = "tool_call"
+    call: str
+    name: str
+    arguments: JsonValue = None
+    text: str | None = None
+    cwd: str | None = None
+    gated: bool = False
+    """It waits for an approval before it is executed."""
+
+
+class ToolOutput(Event):
+    """Output of a call, or of the session itself where `call` is absent (a program's own output)."""
+
+    kind: Literal["tool_output"] = "tool_output"
+    call: str | None = None
+    stream: str = "stdout"
+    text: str
+    cut: bool = False
+
+
+class ToolStatus(StrEnum):
+    OK = "ok"
+    ERROR = "error"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class ToolResult(Event):
+    kind: Literal["tool_result"] = "tool_result"
+    call: str
+    status: Annotated[ToolStatus, lenient(ToolStatus, ToolStatus.UNKNOWN)]
+    text: str = ""
+    exit_code: int | None = None
+    duration_ms: int | None = None
+    cut: bool = False
+
+
+class Diff(Event):
+    kind: Literal["diff"] = "diff"
+    path: str
+    text: str
+    call: str | None = None
+
+
+class PlanStep(Model):
+    text: str
+    status: str = "open"
+
+
+class Plan(Event):
+    kind: Literal["plan"] = "plan"
+    steps: tuple[PlanStep, ...]
+
+
+class Progress(Event):
+    kind: Literal["progress"] = "progress"
+    usage: Usage | None = None
+    note: str | None = None
+
+
+class Level(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Notice(Event):
+    """Something the operator should know: a retry, a warning, an error that is not the result."""
+
+    kind: Literal["notice"] = "notice"
+    level: Annotated[Level, lenient(Level, Level.INFO)] = Level.INFO
+    code: str | None = None
+    text: str
+    retrying: bool = False
+    next_at: Millis | None = None
+
+
+class MailState(StrEnum):
+    """Every message ends consumed, queued (still), or with an error."""
+
+    SENT = "sent"
+    CONSUMED = "consumed"
+    ERROR = "error"
+
+
+class Mail(Event):
+    """A message in the session's mailbox. `ref` is "#n", dense from 1."""
+
+    kind: Literal["mail"] = "mail"
+    ref: str
+    state: Annotated[MailState, lenient(MailState, MailState.SENT)]
+    delivery: Delivery | None = None
+    reply_to: str | None = None
+    text: str | None = None
+    by: str = ""
+    error: str | None = None
+
+
+class RequestOpened(Event):
+    kind: Literal["request_opened"] = "request_opened"
+    request: str
+    request_kind: RequestKind
+    digest: str
+    text: str = ""
+    """One line that names what is asked."""
+
+
+class RequestResolved(Event):
+    kind: Literal["request_resolved"] = "request_resolved"
+    request: str
+    state: Annotated[RequestState, lenient(RequestState, RequestState.RESOLVED)]
+    option: str | None = None
+    option_kind: OptionKind | None = None
+    by: str = ""
+    note: str | None = None
+    why: str | None = None
+
+
+class LifecycleChanged(Event):
+    kind: Literal["lifecycle"] = "lifecycle"
+    lifecycle: AnyLifecycle
+    native_state: str | None = None
+    why: str | None = None
+    pending: Overlay | None = None
+
+
+class Child(Event):
+    kind: Literal["child"] = "child"
+    session: str
+    name: str = ""
+    state: str = "opened"
+
+
+class Intervention(Event):
+    """A command that a host has taken, with its outcome: the trail that every operator sees."""
+
+    kind: Literal["intervention"] = "intervention"
+    primitive: str
+    command: str
+    by: str
+    outcome: Annotated[OutcomeKind, lenient(OutcomeKind, OutcomeKind.UNKNOWN)]
+    reason: str | None = None
+    info: Annotated[JsonObject, Field(default_factory=dict)]
+
+
+class Reseeded(Event):
+    kind: Literal["reseeded"] = "reseeded"
+    mode: ReseedMode
+    by: str = ""
+    note: str | None = None
+
+
+class ResultEvent(Event):
+    kind: Literal["result"] = "result"
+    result: Result
+
+
+class Raw(Event):
+    """Something a host or connector could not put in better words."""
+
+    kind: Literal["raw"] = "raw"
+    data: JsonValue
+    note: str | None = None
+
+
+KnownEvent = Annotated[
+    Message
+    | Reasoning
+    | Delta
+    | ToolCall
+    | ToolOutput
+    | ToolResult
+    | Diff
+    | Plan
+    | Progress
+    | Notice
+    | Mail
+    | RequestOpened
+    | RequestResolved
+    | LifecycleChanged
+    | Child
+    | Intervention
+    | Reseeded
+    | ResultEvent
+    | Raw,
+    Field(discriminator="kind"),
+]
+
+EVENT_TYPES: tuple[type[Event], ...] = (
+    Message,
+    Reasoning,
+    Delta,
+    ToolCall,
+    ToolOutput,
+    ToolResult,
+    Diff,
+    Plan,
+    Progress,
+    Notice,
+    Mail,
+    RequestOpened,
+    RequestResolved,
+    LifecycleChanged,
+    Child,
+    Intervention,
+    Reseeded,
+    ResultEvent,
+    Raw,
+)
+EVENT_KINDS: frozenset[str] = frozenset(t.model_fields["kind"].default for t in EVENT_TYPES)
+
+
+class UnknownEvent(Event):
+    """An event of a kind that we do not know, with everything it carried."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str
+
+    @model_validator(mode="after")
+    def _not_a_known_kind(self) -> Self:
+        if self.kind in EVENT_KINDS:
+            raise ValueError(f"malformed event of kind {self.kind!r}")
+        return self
+
+
+AnyEvent = Annotated[KnownEvent | UnknownEvent, Field(union_mode="left_to_right")]
+
+
+def event_line(event: BaseModel) -> str:
+    """One line of at most 120 code points that tells what the event says; for `last` and for logs. Not cleaned."""
+    match event:
+        case Message(text=text) | Reasoning(text=text) | Notice(text=text) | ToolOutput(text=text):
+            line = text
+        case ToolCall(name=name, text=text, arguments=arguments):
+            line = f"{name}  {text if text is not None else '' if arguments is None else arguments}"
+        case ToolResult(status=status, text=text):
+            line = f"{status.value}  {text}"
+        case RequestOpened(text=text, request=request):
+            line = f"asks  {text or request}"
+        case RequestResolved(state=state, option=option, by=by, why=why):
+            line = (
+                f"{option or state.value} by {by or 'the source'}"
+                if state is RequestState.RESOLVED
+                else why or state.value
+            )
+        case LifecycleChanged(lifecycle=lifecycle, why=why):
+            line = f"{lifecycle.value}  {why or ''}"
+        case ResultEvent(result=result):
+            line = result.final_message or result.text or result.stop_reason.value
+        case Progress(note=note):
+            line = note or ""
+        case Intervention(primitive=primitive, by=by, outcome=outcome):
+            line = f"{primitive} by {by}: {outcome.value}"
+        case Mail(ref=ref, state=state, text=text):
+            line = f"{ref} {state.value}  {text or ''}"
+        case Child(name=name, session=session, state=state):
+            line = f"{name or session} {state}"
+        case Diff(path=path):
+            line = path
+        case Reseeded(mode=mode):
+            line = f"reseeded ({mode.value})"
+        case Plan(steps=steps):
+            line = f"{sum(1 for s in steps if s.status == 'done')} of {len(steps)} done"
+        case _:
+            line = ""
+    return " ".join(line.split())[:120]
