@@ -1,0 +1,37 @@
+# All paths are relative, so that the project may lie in a folder with spaces in its name.
+# PYTHON=... names the interpreter to build on (make hands it on); ARGS=... goes to the program that a target starts.
+
+.PHONY: help console test check screenshots clean run-env dev-env
+
+help:
+	@echo 'make console      set up, and start the console with its demo fleet'
+	@echo 'make test         set up, check, and run every test'
+	@echo 'make check        style, types and import contracts'
+	@echo 'make screenshots  write the screens as SVG and PNG into screenshots/'
+	@echo 'make clean        remove the environment and all caches'
+
+console: run-env
+	@.venv/bin/watchfloor demo $(ARGS)
+
+test: check
+	.venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
+
+check: dev-env
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/python -m mypy
+	.venv/bin/lint-imports --no-logo
+
+screenshots: dev-env
+	.venv/bin/python -m tests.screens.screenshots $(ARGS)
+
+clean:
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Each of the two environments has its stamp inside .venv; the script compares it and mostly returns at once.
+run-env:
+	@sh .ci/setup run
+
+dev-env:
+	@sh .ci/setup dev

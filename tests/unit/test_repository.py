@@ -1,0 +1,113 @@
+"""The repository as a whole: pins that are true, and files that do not lean on one machine or one registry."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = {"watchfloor", "watchfloor-console"}
+
+
+def pins() -> dict[str, dict[str, str]]:
+    """The groups of constraints.txt: `{group: {package: version}}`."""
+    groups: dict[str, dict[str, str]] = {}
+    group: dict[str, str] = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"# (\w+): ", line):
+            group = groups[heading[1]] = {}
+        elif line and not line.startswith("#"):
+            name, version = line.split("==")
+            group[canonicalize_name(name)] = version
+    return groups
+
+
+def needed_by(distribution: str, extra: str) -> set[str]:
+    """Every package that `distribution` with `extra` needs here, directly or through others, without our own."""
+    needed: set[str] = set()
+    open_ends = [(distribution, extra)]
+    seen: set[tuple[str, str]] = set()
+    while open_ends:
+        name, of = open_ends.pop()
+        if (name, of) in seen:
+            continue
+        seen.add((name, of))
+        needed.add(name)
+        for text in metadata.requires(name) or ():
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": of}):
+                child = canonicalize_name(requirement.name)
+                open_ends += [(child, wanted) for wanted in ("", *requirement.extras)]
+    return needed - OURS
+
+
+def direct_dependencies() -> set[str]:
+    texts = [text for name in sorted(OURS) for text in metadata.requires(name) or ()]
+    names: set[str] = {canonicalize_name(Requirement(text).name) for text in texts}
+    return names - OURS
+
+
+def test_every_pin_is_what_is_installed() -> None:
+    pinned = {name: version for group in pins().values() for name, version in group.items()}
+    assert {name: metadata.version(name) for name in pinned} == pinned
+
+
+def test_the_pins_are_exactly_what_is_needed() -> None:
+    groups = pins()
+    run = needed_by("watchfloor-console", "")
+    dev = needed_by("watchfloor-console", "dev") - run
+    assert {group: set(packages) for group, packages in groups.items()} == {"run": run, "dev": dev}
+
+
+def test_every_direct_dependency_is_explained() -> None:
+    page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| `([\w-]+)` \| \S", page, flags=re.MULTILINE))
+    assert explained == direct_dependencies() | {"hatchling"}
+
+
+# Each name is put together here, so that this file does not hold it.
+FOREIGN = [
+    re.compile(re.escape(".".join(parts)))
+    for parts in [
+        ("pypi", "org"),
+        ("python" + "hosted", "org"),
+        ("npm" + "js", "org"),
+        ("npm" + "js", "com"),
+        ("yarnpkg", "com"),
+        ("proxy", "golang", "org"),
+        ("crates", "io"),
+        ("rubygems", "org"),
+    ]
+] + [re.compile(r"(?<![\w.])/" + "work/(main|shared)"), re.compile(r"\.\./" + "shared/")]
+
+
+def tracked_files() -> list[Path]:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    return [path for name in listed.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_tracked_files_name_no_registry_and_no_path_of_a_machine() -> None:
+    files = tracked_files()
+    assert ROOT / "pyproject.toml" in files
+    found = [
+        f"{path.relative_to(ROOT)}: {pattern.pattern}"
+        for path in files
+        for pattern in FOREIGN
+        if pattern.search(path.read_bytes().decode("utf-8", "replace"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("text", ["https://" + "pypi" + ".org/simple", "see /" + "work/shared/x", "../" + "shared/x"])
+def test_the_patterns_match_what_they_are_for(text: str) -> None:
+    assert any(pattern.search(text) for pattern in FOREIGN)
