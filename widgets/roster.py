@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Protocol
+from collections.abc import Collection, Hashable
+from typing import ClassVar, Final, Protocol
+
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
 
 from watchfloor.text import Clean
+from widgets.cells import fit, flat, width_of
+from widgets.columns import LEAD, NEEDS_COUNT, Column, columns_for
+from widgets.marks import UNICODE_MARKS, Marks
+from widgets.painting import LineView, strip_of, tone_classes, tone_css
 from widgets.tones import Tone
 
 
@@ -56,3 +67,395 @@ class RosterRows(Protocol):
     def index(self, key: Hashable, /) -> int | None: ...
     def row(self, i: int, /) -> RosterRow: ...
     def version(self, key: Hashable, /) -> int: ...
+
+
+_HEADER_LINES: Final = 1
+_NEIGHBOURS: Final = 32
+_CACHE_LINES: Final = 4096
+_DEMO: Final = " DEMO"
+
+_Stamp = tuple[int, int, bool]
+
+
+class Roster(LineView):
+    """Sessions as lines, with a cursor that belongs to a session and not to a place.
+
+    The view may change in place; `refresh_rows` says so. Between the change and that call the
+    roster may paint the new rows, but the cursor is on its session all the same.
+    """
+
+    PREFIX = "roster"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "edge(False)", "First", show=False),
+        Binding("end", "edge(True)", "Last", show=False),
+        Binding("enter", "open", "Open", show=False),
+    ]
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *tone_classes("roster"),
+        "roster--header",
+        "roster--cursor",
+        "roster--bar",
+    }
+    """
+    | Class | Description |
+    | :- | :- |
+    | `roster--tone-…` | A text of that tone. |
+    | `roster--header` | The line of headings. |
+    | `roster--cursor` | The ground of the selected row. |
+    | `roster--bar` | The mark at the left edge of the selected row. |
+    """
+
+    DEFAULT_CSS = (
+        tone_css("Roster", "roster")
+        + """
+    Roster {
+        & > .roster--header { color: $wf-quiet; text-style: bold; }
+        & > .roster--cursor { background: $wf-cursor; }
+        & > .roster--bar { color: $wf-attention; }
+    }
+    """
+    )
+
+    ALLOW_SELECT = False
+
+    class Selected(Message):
+        """Another session is selected, or (None) there is none left."""
+
+        def __init__(self, roster: Roster, key: Hashable | None) -> None:
+            super().__init__()
+            self.roster = roster
+            self.key = key
+
+        @property
+        def control(self) -> Roster:
+            return self.roster
+
+    class Opened(Message):
+        """The selected session is to be opened."""
+
+        def __init__(self, roster: Roster, key: Hashable) -> None:
+            super().__init__()
+            self.roster = roster
+            self.key = key
+
+        @property
+        def control(self) -> Roster:
+            return self.roster
+
+    class Vanished(Message):
+        """The selected session `key` is no longer shown; `now` is selected instead, by nobody's wish.
+
+        Comes before the `Selected` for `now`.
+        """
+
+        def __init__(self, roster: Roster, key: Hashable, now: Hashable | None) -> None:
+            super().__init__()
+            self.roster = roster
+            self.key = key
+            self.now = now
+
+        @property
+        def control(self) -> Roster:
+            return self.roster
+
+    def __init__(
+        self,
+        rows: RosterRows | None = None,
+        *,
+        marks: Marks = UNICODE_MARKS,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Create a roster.
+
+        Args:
+            rows: What it shows.
+            marks: The characters it draws by itself.
+        """
+        super().__init__(name=name, id=id, classes=classes)
+        self._marks = marks
+        self._rows = rows
+        self._empty = Clean("")
+        self._selected: Hashable | None = None
+        self._index = 0
+        self._near: list[Hashable] = []
+        self._near_from = 0
+        # Until the operator has aimed at a row, new rows that sort to the top may show there.
+        self._aimed = False
+        self._strips: dict[Hashable, tuple[_Stamp, Strip]] = {}
+
+    # -------------------------------------------------------------- what it shows
+
+    @property
+    def rows(self) -> RosterRows | None:
+        """What the roster shows."""
+        return self._rows
+
+    @rows.setter
+    def rows(self, rows: RosterRows | None) -> None:
+        self._rows = rows
+        self._strips.clear()
+        self.refresh_rows()
+
+    @property
+    def empty(self) -> Clean:
+        """What stands there while there are no rows: connecting, refused, all filtered out."""
+        return self._empty
+
+    @empty.setter
+    def empty(self, text: Clean) -> None:
+        if text != self._empty:
+            self._empty = text
+            self.refresh()
+
+    def refresh_rows(self, keys: Collection[Hashable] | None = None) -> None:
+        """Paint what changed.
+
+        Args:
+            keys: The sessions whose rows changed, where neither order nor number did; None for
+                anything else.
+        """
+        rows = self._rows
+        if keys is None or rows is None or len(rows) + _HEADER_LINES != self.virtual_size.height:
+            self._settle()
+            return
+        top = self.scroll_offset.y
+        for line in range(min(self._page, len(rows) - top)):
+            if rows.key(top + line) in keys:
+                self.refresh(Region(0, line + _HEADER_LINES, self.size.width, 1))
+
+    # -------------------------------------------------------------- selection
+
+    @property
+    def selected(self) -> Hashable | None:
+        """The key of the selected session."""
+        return self._selected
+
+    def select(self, key: Hashable) -> bool:
+        """Select a session and bring it into view; False if it is not shown."""
+        index = None if self._rows is None else self._rows.index(key)
+        if index is None:
+            return False
+        self._aimed = True
+        self._take(key, index)
+        self._reveal(index)
+        return True
+
+    def _take(self, key: Hashable | None, index: int) -> None:
+        changed = key != self._selected
+        self._selected = key
+        self._index = index
+        self._remember()
+        if changed:
+            self.post_message(self.Selected(self, key))
+            self.refresh()
+
+    def _remember(self) -> None:
+        """Note who stands around the cursor, so that the nearest can be found if it goes."""
+        rows = self._rows
+        if rows is None or self._selected is None:
+            self._near = []
+            return
+        begin = max(0, self._index - _NEIGHBOURS)
+        end = min(len(rows), self._index + _NEIGHBOURS + 1)
+        self._near_from = begin
+        self._near = [rows.key(i) for i in range(begin, end)]
+
+    def _nearest(self, rows: RosterRows) -> int:
+        """Where the closest of the former neighbours is now; the one below wins over the one above."""
+        at = self._index - self._near_from
+        for distance in range(1, len(self._near)):
+            for place in (at + distance, at - distance):
+                if 0 <= place < len(self._near):
+                    index = rows.index(self._near[place])
+                    if index is not None:
+                        return index
+        return min(self._index, len(rows) - 1)
+
+    def _settle(self) -> None:
+        """Follow the selected session to its new place, at the same line of the screen if possible."""
+        rows = self._rows
+        count = 0 if rows is None else len(rows)
+        top = self.scroll_offset.y
+        line = self._index - top
+        at_top = top == 0 and not self._aimed
+        self.set_extent(count + _HEADER_LINES)
+        self.refresh()
+        if rows is None or count == 0:
+            gone, self._index = self._selected, 0
+            if gone is not None:
+                self.post_message(self.Vanished(self, gone, None))
+                self._take(None, 0)
+            return
+        if self._selected is None:
+            self._take(rows.key(0), 0)
+            self.jump(0)
+            return
+        index = rows.index(self._selected)
+        if index is None:
+            gone = self._selected
+            index = self._nearest(rows)
+            self.post_message(self.Vanished(self, gone, rows.key(index)))
+            self._take(rows.key(index), index)
+        else:
+            self._index = index
+            self._remember()
+        if at_top and index < self._page:
+            self.jump(0)
+        elif 0 <= line < self._page:
+            self.jump(index - line)
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.size.height - _HEADER_LINES)
+
+    def _reveal(self, index: int) -> None:
+        top = self.scroll_offset.y
+        if index < top:
+            self.jump(index)
+        elif index >= top + self._page:
+            self.jump(index - self._page + 1)
+
+    def _move_to(self, index: int) -> None:
+        rows = self._rows
+        if rows is not None and len(rows):
+            self.select(rows.key(max(0, min(index, len(rows) - 1))))
+
+    def _current(self) -> int:
+        found = None if self._rows is None or self._selected is None else self._rows.index(self._selected)
+        return self._index if found is None else found
+
+    # -------------------------------------------------------------- keys and mouse
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor."""
+        self._move_to(self._current() + lines)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by pages."""
+        self._move_to(self._current() + pages * max(1, self._page - 1))
+
+    def action_edge(self, last: bool) -> None:
+        """Move the cursor to the first or to the last session."""
+        self._move_to(len(self._rows) - 1 if last and self._rows is not None else 0)
+
+    def action_open(self) -> None:
+        """Open the selected session."""
+        if self._selected is not None:
+            self.post_message(self.Opened(self, self._selected))
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the clicked session; a double click opens it."""
+        rows = self._rows
+        index = self.scroll_offset.y + event.y - _HEADER_LINES
+        if rows is None or event.y < _HEADER_LINES or index >= len(rows):
+            return
+        self.select(rows.key(index))
+        if event.chain == 2:
+            self.action_open()
+
+    def on_resize(self) -> None:
+        """Keep the selected session in view."""
+        self.set_extent((0 if self._rows is None else len(self._rows)) + _HEADER_LINES)
+        if self._selected is not None:
+            self._reveal(self._current())
+
+    def on_mount(self) -> None:
+        """Show the rows that were given at creation."""
+        self.refresh_rows()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+
+    # -------------------------------------------------------------- painting
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        ground = self.paint("")
+        if y < _HEADER_LINES:
+            return self._header(width)
+        rows = self._rows
+        index = self.scroll_offset.y + y - _HEADER_LINES
+        if rows is None or index >= len(rows):
+            if y == _HEADER_LINES + 1 and self._empty and (rows is None or not len(rows)):
+                text = " " * LEAD + flat(self._empty)
+                return strip_of([(fit(text, width, self._marks.cut), self.tone("quiet"))], width, ground)
+            return Strip.blank(width, ground)
+        key = rows.key(index)
+        cursor = key == self._selected
+        stamp = (rows.version(key), width, cursor)
+        cached = self._strips.get(key)
+        if cached is not None and cached[0] == stamp:
+            return cached[1]
+        strip = self._row_strip(rows.row(index), width, cursor)
+        if len(self._strips) >= _CACHE_LINES:
+            self._strips.clear()
+        self._strips[key] = (stamp, strip)
+        return strip
+
+    def _header(self, width: int) -> Strip:
+        cells = [fit(column.heading, column.width, right=column.right) for column in columns_for(self.line_width)]
+        text = " " * LEAD + " ".join(cells)
+        return strip_of([(text, self.paint("header"))], width, self.paint("header"))
+
+    def _row_strip(self, row: RosterRow, width: int, cursor: bool) -> Strip:
+        ground = "cursor" if cursor else ""
+        marks = self._marks
+        base = self.paint("", ground)
+        parts: list[tuple[str, Style]] = [
+            (marks.cursor if cursor else " ", self.paint("bar", ground)),
+            (marks.marked if row.marked else " ", self.tone("attention", ground)),
+            (fit(row.glyph, 1, marks.cut), self.tone(row.tone, ground)),
+            (" ", base),
+        ]
+        for column in columns_for(self.line_width):
+            parts.extend(self._cell(row, column, ground))
+            parts.append((" ", base))
+        parts.pop()
+        return strip_of(parts, width, base)
+
+    def _cell(self, row: RosterRow, column: Column, ground: str) -> list[tuple[str, Style]]:
+        width, cut = column.width, self._marks.cut
+        # A row that is only context is so as a whole; any other keeps name and last readable.
+        main = self.tone(row.tone if row.tone in ("quiet", "lost") else "plain", ground)
+        quiet = self.tone("quiet", ground)
+        match column.name:
+            case "state":
+                return [(fit(row.state, width, cut), self.tone(row.tone, ground))]
+            case "name":
+                return self._name_cell(row, width, main, quiet)
+            case "source":
+                return [(fit(row.source, width, cut), quiet)]
+            case "attempt":
+                return [(fit(row.attempt, width, cut, right=True), quiet)]
+            case "needs":
+                count = fit(row.needs, NEEDS_COUNT, cut, right=True)
+                wait = fit(row.wait, width - NEEDS_COUNT - 1, cut, right=True)
+                return [(f"{count} {wait}", self.tone("attention", ground))]
+            case "last":
+                return [(fit(row.last, width, cut), main)]
+            case "rate":
+                return [(fit(row.rate, width, cut), quiet)]
+            case "usage":
+                return [(fit(row.usage, width, cut, right=True), quiet)]
+            case "can":
+                return [(fit(row.can, width, cut), quiet)]
+
+    def _name_cell(self, row: RosterRow, width: int, main: Style, quiet: Style) -> list[tuple[str, Style]]:
+        demo = _DEMO if row.demo and width > len(_DEMO) else ""
+        tree = flat(row.tree)
+        room = width - len(demo)
+        indent = min(width_of(tree), room)
+        return [
+            (fit(tree, indent, self._marks.cut), quiet),
+            (fit(row.name, room - indent, self._marks.cut), main),
+            (demo, quiet),
+        ]

@@ -1,0 +1,124 @@
+"""Cell arithmetic for one-line painting: every result has an exact width in terminal cells.
+
+Widths are measured with rich's tables, because the toolkit crops and pads strips by them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size, split_graphemes, split_text
+
+_JOINERS: Final = {0x200D: None, 0xFE0F: None}
+_TAB: Final = 4
+
+# Texts are cleaned long before they come here. This is the last line before the terminal, for the
+# two controls that a cleaned text may hold (line feed, tab) and for whatever a new door forgets.
+_VISIBLE: Final[dict[int, str]] = {
+    **{code: chr(0x2400 + code) for code in range(0x20)},
+    0x7F: "\u2421",
+    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
+    0x2028: "\ufffd",
+    0x2029: "\ufffd",
+}
+
+
+def flat(text: str) -> str:
+    """The text as one line: each control character replaced by one visible cell."""
+    if text.isprintable():
+        return text
+    return text.translate(_VISIBLE)
+
+
+def fit(text: str, width: int, cut: str = "…", *, right: bool = False) -> str:
+    """The text in exactly `width` cells: padded, or cut with the mark `cut` (one cell) at its end."""
+    if width <= 0:
+        return ""
+    if not (text.isascii() and text.isprintable()):
+        return _fit_wide(flat(text), width, cut, right)
+    if len(text) > width:
+        return text[: width - 1] + cut
+    return text.rjust(width) if right else text.ljust(width)
+
+
+def _fit_wide(text: str, width: int, cut: str, right: bool) -> str:
+    size = cell_len(text)
+    if size > width:
+        text = set_cell_size(text, width - 1) + cut
+    else:
+        pad = " " * (width - size)
+        text = pad + text if right else text + pad
+    if cell_len(text) == width:
+        return text
+    # A joiner at an edge is measured differently alone and in company; without it all is additive.
+    plain = text.translate(_JOINERS)
+    return set_cell_size(plain, width)
+
+
+def width_of(text: str) -> int:
+    """Cells that the text takes once it is on one line."""
+    return len(text) if text.isascii() and text.isprintable() else cell_len(flat(text))
+
+
+def skip(text: str, cells: int) -> str:
+    """The text without its first `cells` cells; half of a wide character becomes a space."""
+    return split_text(flat(text), cells)[1]
+
+
+def chop(text: str, width: int) -> list[str]:
+    """The text in pieces of at most `width` cells (at least 2), with nothing left out; never empty.
+
+    A tab becomes a visible mark and blanks up to the next stop, so that it is neither lost nor wider
+    than it was measured.
+    """
+    width = max(2, width)
+    text = flat(_expand_tabs(text))
+    if text.isascii():
+        return [text[at : at + width] for at in range(0, len(text), width)] or [""]
+    spans, _ = split_graphemes(text)
+    pieces: list[str] = []
+    begin = used = 0
+    for start, _end, cells in spans:
+        if used + cells > width:
+            pieces.append(text[begin:start])
+            begin, used = start, 0
+        used += cells
+    pieces.append(text[begin:])
+    return pieces
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Prose in lines of at most `width` cells: line breaks kept, broken at blanks where possible."""
+    width = max(2, width)
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        lines.extend(_wrap_paragraph(paragraph, width))
+    return lines
+
+
+def _wrap_paragraph(text: str, width: int) -> list[str]:
+    if width_of(text) <= width:
+        return chop(text, width)
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if width_of(joined) <= width:
+            line = joined
+            continue
+        if line:
+            lines.append(line)
+        *whole, line = chop(word, width)
+        lines.extend(whole)
+    lines.append(line)
+    return lines
+
+
+def _expand_tabs(text: str) -> str:
+    if "\t" not in text:
+        return text
+    first, *rest = text.split("\t")
+    out = first
+    for piece in rest:
+        out += "\u21e5".ljust(_TAB - cell_len(out) % _TAB) + piece
+    return out

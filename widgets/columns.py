@@ -1,0 +1,106 @@
+"""The columns of the roster: which ones fit, and how wide each is. A pure function of the width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+
+ColumnName: TypeAlias = Literal["state", "name", "source", "attempt", "needs", "last", "rate", "usage", "can"]
+
+LEAD: Final = 4
+"""Cells before the first column: cursor, mark, glyph, a blank."""
+
+NEEDS_COUNT: Final = 3
+"""Cells of the count inside the needs column; the wait takes the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading and its width in cells, without the blank that follows."""
+
+    name: ColumnName
+    heading: str
+    width: int
+    right: bool = False
+
+
+_ORDER: Final[tuple[ColumnName, ...]] = (
+    "state",
+    "name",
+    "source",
+    "attempt",
+    "needs",
+    "last",
+    "rate",
+    "usage",
+    "can",
+)
+_HEADING: Final[dict[ColumnName, str]] = {
+    "state": "STATE",
+    "name": "SESSION",
+    "source": "SOURCE",
+    "attempt": "TRY",
+    "needs": "NEEDS",
+    "last": "LAST",
+    "rate": "RATE",
+    "usage": "USAGE",
+    "can": "CAN",
+}
+_LEAST: Final[dict[ColumnName, int]] = {
+    "state": 12,
+    "name": 19,
+    "source": 9,
+    "attempt": 3,
+    "needs": 12,
+    "last": 19,
+    "rate": 4,
+    "usage": 7,
+    "can": 10,
+}
+_RIGHT: Final = frozenset({"attempt", "usage"})
+
+# What a narrow screen does without, first to go first. Who needs the operator never goes.
+_DROP: Final[tuple[ColumnName, ...]] = ("rate", "usage", "attempt", "can", "source")
+
+# Where further cells go: share, and the most that helps.
+_GROW: Final[tuple[tuple[ColumnName, int, int], ...]] = (("name", 3, 40), ("source", 1, 18), ("last", 6, 400))
+
+
+@lru_cache(maxsize=64)
+def columns_for(width: int) -> tuple[Column, ...]:
+    """The columns for a roster of `width` cells, left to right."""
+    widths = dict(_LEAST)
+    for name in _DROP:
+        if _total(widths) <= width:
+            break
+        del widths[name]
+    spare = width - _total(widths)
+    if spare < 0:
+        _shrink(widths, -spare)
+    else:
+        _grow(widths, spare)
+    return tuple(Column(name, _HEADING[name], widths[name], name in _RIGHT) for name in _ORDER if name in widths)
+
+
+def _total(widths: dict[ColumnName, int]) -> int:
+    return LEAD + sum(widths.values()) + len(widths) - 1
+
+
+def _shrink(widths: dict[ColumnName, int], missing: int) -> None:
+    shrinkable: tuple[tuple[ColumnName, int], ...] = (("last", 0), ("name", 6), ("state", 1))
+    for name, least in shrinkable:
+        taken = min(missing, widths[name] - least)
+        widths[name] -= taken
+        missing -= taken
+
+
+def _grow(widths: dict[ColumnName, int], spare: int) -> None:
+    parts = [(name, share, most) for name, share, most in _GROW if name in widths]
+    shares = sum(share for _, share, _ in parts)
+    left = spare
+    for name, share, most in parts[:-1]:
+        extra = min(spare * share // shares, most - widths[name])
+        widths[name] += extra
+        left -= extra
+    widths[parts[-1][0]] += left

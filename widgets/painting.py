@@ -1,0 +1,125 @@
+"""What all line widgets share: styles by component class, and scrolling without a new layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.segment import Segment as RichSegment
+from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from widgets.tones import TONES, Tone
+
+
+def tone_classes(prefix: str) -> set[str]:
+    """The component classes of the tones of one widget."""
+    return {f"{prefix}--tone-{tone}" for tone in TONES}
+
+
+def tone_css(owner: str, prefix: str) -> str:
+    """The default rules for them: each takes its colour from the theme variable of its tone."""
+    rules = [f"& > .{prefix}--tone-{tone} {{ color: $wf-{tone}; }}" for tone in TONES]
+    rules.append(f"& > .{prefix}--tone-attention {{ text-style: bold; }}")
+    return f"{owner} {{ {' '.join(rules)} }}"
+
+
+class Painted(Widget):
+    """A widget that paints its own lines with the styles of its component classes."""
+
+    PREFIX: ClassVar[str] = ""
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._paints: dict[tuple[str, str], Style] = {}
+
+    def paint(self, part: str, ground: str = "") -> Style:
+        """The style of a component class over the widget's own, and over that of `ground` if given."""
+        key = (part, ground)
+        style = self._paints.get(key)
+        if style is None:
+            style = self.rich_style
+            if ground:
+                style += self.get_component_rich_style(f"{self.PREFIX}--{ground}", partial=True)
+            if part:
+                style += self.get_component_rich_style(f"{self.PREFIX}--{part}", partial=True)
+            self._paints[key] = style
+        return style
+
+    def tone(self, tone: Tone, ground: str = "") -> Style:
+        """The style of a tone."""
+        return self.paint(f"tone-{tone}", ground)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._paints.clear()
+
+
+def strip_of(parts: Iterable[tuple[str, Style]], width: int, ground: Style) -> Strip:
+    """A strip of exactly `width` cells from texts that are flat already."""
+    strip = Strip([RichSegment(text, style) for text, style in parts if text])
+    return strip.adjust_cell_length(width, ground)
+
+
+class LineView(Painted, ScrollView, can_focus=True):
+    """A scroll view that paints lines; keys move it at once, without animation."""
+
+    DEFAULT_CSS = """
+    LineView {
+        background: $wf-ground;
+        color: $wf-plain;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    @property
+    def line_width(self) -> int:
+        """Cells of a line that the scrollbar does not cover."""
+        return max(0, self.size.width - self.scrollbar_size_vertical)
+
+    def set_extent(self, height: int) -> None:
+        """Set the scrollable height in lines, fixed lines included.
+
+        The toolkit lays the whole screen out again when the virtual size changes. Nothing moves when
+        these lines grow (the place of the scrollbar is always reserved), and a log grows many times a
+        second, so the size is set without that.
+        """
+        size = Size(self.size.width, height)
+        if size == self.virtual_size:
+            return
+        self.set_reactive(Widget.virtual_size, size)
+        if self.is_attached:
+            self.vertical_scrollbar.window_virtual_size = height
+            if self.scroll_y > self.max_scroll_y:
+                self.jump(self.max_scroll_y)
+
+    def jump(self, y: int) -> None:
+        """Scroll to a line at once."""
+        self.scroll_to(y=max(0, min(y, self.max_scroll_y)), animate=False)
+
+    def page_lines(self) -> int:
+        """How many lines one page moves."""
+        return max(1, self.size.height - 2)
+
+    def action_scroll_up(self) -> None:
+        self.jump(self.scroll_offset.y - 1)
+
+    def action_scroll_down(self) -> None:
+        self.jump(self.scroll_offset.y + 1)
+
+    def action_page_up(self) -> None:
+        self.jump(self.scroll_offset.y - self.page_lines())
+
+    def action_page_down(self) -> None:
+        self.jump(self.scroll_offset.y + self.page_lines())
+
+    def action_scroll_home(self) -> None:
+        self.jump(0)
+
+    def action_scroll_end(self) -> None:
+        self.jump(self.max_scroll_y)
