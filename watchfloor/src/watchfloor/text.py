@@ -1,0 +1,476 @@
+"""Text from outside, made fit for a terminal. Standard library only.
+
+Everything that reaches an operator's eyes passes through here once, at the door. `clean`, `clean_line` and
+`clean_prose` turn each harmful code point into a visible token of its own:
+
+    C0 controls      the control picture, one cell: ESC is ␛, CR is ␍
+    DEL              ␡
+    everything else  the code point in angle brackets, in plain ASCII: `<U+202E>`
+
+A token hides nothing, takes the same number of cells in every terminal and contains no character that a markup
+language reads. Text may contain what looks like a token; `count_hidden` on the raw text tells how many are real.
+
+The table is fixed, it does not follow the Unicode version of the interpreter: C0, DEL, C1, bidi controls, zero-width
+and format characters, fillers, tag characters, variation selectors, line and paragraph separators, lone surrogates,
+noncharacters, and every blank that can pass for a space. Only the widths of characters lean on `unicodedata`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import NamedTuple, NewType
+
+Clean = NewType("Clean", str)
+"""Text that has passed through one of the functions of this module. Slices of it are clean as well."""
+
+
+def _spans(spec: str) -> list[tuple[int, int]]:
+    """First and last code point of each part of a list of hexadecimal code points and ranges."""
+    ends = (part.split("-") for part in spec.split())
+    return [(int(end[0], 16), int(end[-1], 16)) for end in ends]
+
+
+def _charclass(spec: str) -> str:
+    """The same as the inside of a regular expression's character class."""
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _spans(spec))
+
+
+class _CharSet:
+    """A set of characters, for tests of single ones: cheap to make, which a compiled character class is not."""
+
+    def __init__(self, spec: str) -> None:
+        spans = sorted(_spans(spec))
+        self._firsts = [first for first, _ in spans]
+        self._lasts = [last for _, last in spans]
+
+    def __contains__(self, char: str) -> bool:
+        if not char:
+            return False
+        at = bisect_right(self._firsts, ord(char)) - 1
+        return at >= 0 and ord(char) <= self._lasts[at]
+
+
+# ---------------------------------------------------------------------------------------------- what is made visible
+
+# Blank in every font, yet not the space that a command line or a path is split at.
+_BLANKS = "a0 1680 2000-200a 202f 205f 2800 3000"
+# Format characters with a shape of their own (Arabic number signs and the like); terminals disagree on their width.
+_SIGNS = "600-605 6dd 890-891 8e2 110bd 110cd"
+# Planes 4 to 14 hold nothing but tags, variation selectors and noncharacters.
+_INVISIBLE = """
+    0-8 b-1f 7f-9f ad 34f 61c 70f 115f-1160 17b4-17b5 180b-180f 200b-200f 2028-202e 2060-206f 3164 d800-dfff fdd0-fdef
+    fe00-fe0f feff ffa0 fff0-fffc fffe-ffff 13430-1343f 1bca0-1bca3 1d173-1d17a 1fffe-1ffff 2fffe-2ffff 3fffe-effff
+    ffffe-fffff 10fffe-10ffff
+"""
+_HIDDEN = re.compile(f"[{_charclass(' '.join((_INVISIBLE, _BLANKS, _SIGNS)))}]")
+_HIDDEN_ASCII = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_KEPT_IN_PROSE = _CharSet(f"{_BLANKS} {_SIGNS}")
+
+
+class _Tokens(dict[str, str]):
+    """Code point to token, filled on demand; it cannot outgrow the table above."""
+
+    def __missing__(self, char: str) -> str:
+        point = ord(char)
+        picture = 0x2421 if point == 0x7F else 0x2400 + point
+        token = chr(picture) if point < 0x20 or point == 0x7F else f"<U+{point:04X}>"
+        self[char] = token
+        return token
+
+
+_TOKENS = _Tokens()
+
+
+def _token(match: re.Match[str]) -> str:
+    return _TOKENS[match[0]]
+
+
+def _first_hidden(s: str) -> re.Match[str] | None:
+    # Most text that is not printable ASCII is ASCII with line feeds, and the small class is several times faster.
+    return (_HIDDEN_ASCII if s.isascii() else _HIDDEN).search(s)
+
+
+def clean(s: str) -> Clean:
+    """For what names or acts: commands, arguments, paths, options. Line feeds and tabs stay, all else is shown.
+
+    Works on single code points and keeps no state, so `clean(a) + clean(b) == clean(a + b)`. Idempotent, never
+    shorter than its input. Never raises, whatever the string holds.
+    """
+    if (s.isascii() and s.isprintable()) or not _first_hidden(s):
+        # NewType is a call that costs as much as the test above; this runs for every field of every event.
+        return s  # type: ignore[return-value]
+    return Clean(_HIDDEN.sub(_token, s))
+
+
+def clean_line(s: str) -> Clean:
+    """As `clean`, on one line: line feeds become ␊, tabs ␉. For ids, names and cells of a table."""
+    if s.isascii() and s.isprintable():
+        return s  # type: ignore[return-value]
+    return Clean(clean(s).replace("\n", "␊").replace("\t", "␉"))
+
+
+def clean_prose(s: str) -> Clean:
+    """For message bodies: as `clean`, but what ordinary writing needs is left alone.
+
+    Kept are joiners and presentation selectors inside emoji, joiners between letters of scripts that need them
+    (Persian, the Indic scripts, ...), blanks such as the no-break space, and Arabic number signs. It looks at the
+    neighbours, so clean the whole body, not its pieces. Idempotent, never shorter than its input.
+    """
+    if (s.isascii() and s.isprintable()) or not _first_hidden(s):
+        return s  # type: ignore[return-value]
+    return Clean(_HIDDEN.sub(_prose_token, s))
+
+
+def count_hidden(s: str, *, prose: bool = False) -> int:
+    """How many code points of the raw text `clean` makes visible; with `prose`, how many `clean_prose` does."""
+    if is_plain(s):
+        return 0
+    if prose:
+        return sum(_prose_token(match) != match[0] for match in _HIDDEN.finditer(s))
+    return len(_HIDDEN.findall(s))
+
+
+def is_plain(s: str) -> bool:
+    """Whether `clean` would leave the text as it is."""
+    return (s.isascii() and s.isprintable()) or not _first_hidden(s)
+
+
+# ---------------------------------------------------------------------------------------------- prose
+
+_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE, _KEYCAP = "\u200c", "\u200d", "\ufe0e", "\ufe0f", "\u20e3"
+_KEYCAP_BASES = frozenset("0123456789#*")
+
+# Narrow characters that take two cells once U+FE0F asks for their emoji form (with the keycap bases above).
+_NARROW_EMOJI = _CharSet("""
+    a9 ae 203c 2049 2122 2139 2194-2199 21a9-21aa 2328 23cf 23ed-23ef 23f1-23f2 23f8-23fa 24c2 25aa-25ab 25b6 25c0
+    25fb-25fc 2600-2604 260e 2611 2618 261d 2620 2622-2623 2626 262a 262e-262f 2638-263a 2640 2642 265f-2660 2663
+    2665-2666 2668 267b 267e 2692 2694-2697 2699 269b-269c 26a0 26a7 26b0-26b1 26c8 26cf 26d1 26d3 26e9 26f0-26f1 26f4
+    26f7-26f9 2702 2708-2709 270c-270d 270f 2712 2714 2716 271d 2721 2733-2734 2744 2747 2763-2764 27a1 2934-2935
+    2b05-2b07 1f170-1f171 1f17e-1f17f 1f321 1f324-1f32c 1f336 1f37d 1f396-1f397 1f399-1f39b 1f39e-1f39f 1f3cb-1f3ce
+    1f3d4-1f3df 1f3f3 1f3f5 1f3f7 1f43f 1f441 1f4fd 1f549-1f54a 1f56f-1f570 1f573-1f579 1f587 1f58a-1f58d 1f590 1f5a5
+    1f5a8 1f5b1-1f5b2 1f5bc 1f5c2-1f5c4 1f5d1-1f5d3 1f5dc-1f5de 1f5e1 1f5e3 1f5e8 1f5ef 1f5f3 1f5fa 1f6cb 1f6cd-1f6cf
+    1f6e0-1f6e5 1f6e9 1f6f0 1f6f3
+""")
+_WIDE_EMOJI = _CharSet("""
+    231a-231b 23e9-23ec 23f0 23f3 25fd-25fe 2614-2615 2648-2653 267f 2693 26a1 26aa-26ab 26bd-26be 26c4-26c5 26ce 26d4
+    26ea 26f2-26f3 26f5 26fa 26fd 2705 270a-270b 2728 274c 274e 2753-2755 2757 2795-2797 27b0 27bf 2b1b-2b1c 2b50 2b55
+    3030 303d 3297 3299 1f004 1f0cf 1f18e 1f191-1f19a 1f201 1f21a 1f22f 1f232-1f23a 1f250-1f251 1f300-1f64f 1f680-1f6ff
+    1f7e0-1f7eb 1f90c-1f9ff 1fa70-1faff
+""")
+_JOINED_SCRIPTS = _CharSet("""
+    620-6dc 6de-8e1 8e3-dff 1000-109f 1780-17b3 17b6-180a 1810-18af 1a20-1aaf 1b00-1bbf a800-a82f a840-a8df
+    a980-a9df aa60-aa7f abc0-abff fb50-fdcf fdf0-fdff fe70-fefc 10a00-10a5f 10d00-10d3f 10f30-10f6f 11000-110bc
+    110be-110cc 110ce-11fff 1e900-1e95f
+""")
+_VIRAMA = 9  # the combining class of the marks that a joiner may follow at the end of a word
+
+
+def _is_emoji(char: str) -> bool:
+    return char in _NARROW_EMOJI or char in _WIDE_EMOJI
+
+
+def _writes(char: str) -> bool:
+    """Whether the character is a letter, mark or digit of a script in which joiners change the writing."""
+    return char in _JOINED_SCRIPTS and unicodedata.category(char)[0] in "LMN"
+
+
+def _belongs(s: str, at: int) -> bool:
+    """Whether the joiner or presentation selector at this place does what it was made for."""
+    char, before, after = s[at], s[at - 1 : at], s[at + 1 : at + 2]
+    if char in (_TEXT_STYLE, _EMOJI_STYLE):
+        if before in _KEYCAP_BASES:
+            return char == _EMOJI_STYLE and after == _KEYCAP
+        return _is_emoji(before)
+    if char == _ZWJ and _is_emoji(after):
+        base = s[at - 2 : at - 1] if before == _EMOJI_STYLE else before
+        return _is_emoji(base)
+    if not _writes(before):
+        return False
+    return _writes(after) or (unicodedata.combining(before) == _VIRAMA and after not in (_ZWJ, _ZWNJ))
+
+
+def _prose_token(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in _KEPT_IN_PROSE:
+        return char
+    if char in (_ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE) and _belongs(match.string, match.start()):
+        return char
+    return _TOKENS[char]
+
+
+# ---------------------------------------------------------------------------------------------- cells
+
+# Where terminals and the toolkit differ from what category and East Asian width say, or know later characters.
+_NO_CELL = _CharSet("""
+    897 cf3 ece 1160-11ff 1acf-1add 1ae0-1aeb 200b-200d 2060 d7b0-d7ff 10d69-10d6d 10efa-10eff 11241 113b8-113c0
+    113c2 113c5 113c7-113ca 113cc-113d0 113d2 113e1-113e2 11b60-11b67 11f00-11f01 11f03 11f34-11f3a 11f3e-11f42
+    11f5a 13440 13447-13455 1611e-1612f 1e08f 1e4ec-1e4ef 1e5ee-1e5ef 1e6e3 1e6e6 1e6ee-1e6ef 1e6f5 1f3fb-1f3ff
+""")
+_TWO_CELLS = _CharSet("""
+    2630-2637 268a-268f 2ffc-2fff 31e4-31e5 31ef 4dc0-4dff fa6e-fa6f fada-faff 16ff2-16ff6 187f8-187ff 18cff
+    18d09-18d1e 18d80-18df2 1b132 1b155 1d300-1d356 1d360-1d376 1f6d8 1f6dc 1fa75-1fa77 1fa87-1fa8a 1fa8e-1fa8f
+    1faad-1faaf 1fabb-1fabf 1fac6 1fac8 1facd-1facf 1fada-1fadc 1fadf 1fae8-1faea 1faef 1faf7-1faf8 2a6e0-2a6ff
+    2b739-2b73f 2b81e-2b81f 2cea2-2ceaf 2ebe1-2f7ff 2fa1e-2fffd 3134b-3fffd
+""")
+
+
+@lru_cache(maxsize=8192)
+def _cells(char: str) -> int:
+    if char in _NO_CELL:
+        return 0
+    if char in _TWO_CELLS:
+        return 2
+    category = unicodedata.category(char)
+    if category in ("Mn", "Mc", "Me", "Cc"):
+        return 0
+    # Unassigned code points report a width that differs from one interpreter to the next.
+    return 2 if category != "Cn" and unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def cell_width(s: str) -> int:
+    """How many terminal cells the line takes, by the toolkit's measure, so that layouts agree.
+
+    Combining marks take none, U+FE0F widens a narrow emoji to two, U+200D swallows the character after it. Line feeds
+    and tabs count as none: split lines and expand tabs first.
+    """
+    if s.isascii() and s.isprintable():
+        return len(s)
+    if _ZWJ not in s and _EMOJI_STYLE not in s:
+        return sum(map(_cells, s))
+    return _measure(s, 2 * len(s))[0]
+
+
+def _measure(s: str, cells: int) -> tuple[int, int]:
+    """The width of the line, and how many code points of it fit into one cell less than `cells`.
+
+    A line that is wider is not measured to its end: the width is then just some number above `cells`.
+    """
+    used = fitting = 0
+    base = ""  # the character that a selector for the emoji form would widen
+    chars = enumerate(s)
+    for at, char in chars:
+        if width := _cells(char):
+            if used < cells:
+                fitting = at
+            used += width
+            base = char
+        elif char == _ZWJ:
+            next(chars, None)
+        elif char == _EMOJI_STYLE:
+            used += base in _NARROW_EMOJI or base in _KEYCAP_BASES
+            base = ""
+        if used > cells:
+            break
+    return used, fitting
+
+
+def cut(s: Clean, cells: int) -> Clean:
+    """The line, if it fits into so many cells, else as much of its beginning as fits before an ellipsis.
+
+    Never splits a wide character, a mark from its letter or a joined emoji, so that the result may be a cell narrower
+    than asked. Less than one cell gives the empty string.
+    """
+    if cells <= 0:
+        return Clean("")
+    if s.isascii() and s.isprintable():
+        return s if len(s) <= cells else Clean(s[: cells - 1] + "…")
+    width, fitting = _measure(s, cells)
+    return s if width <= cells else Clean(s[:fitting] + "…")
+
+
+def since(ms: int) -> str:
+    """A duration in milliseconds, rounded down: "0:31", "2:14", "1:02:03", from a day on "3d 4h"; negative is 0:00."""
+    seconds = max(0, ms) // 1000
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 24:
+        return f"{hours // 24}d {hours % 24}h"
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+# ---------------------------------------------------------------------------------------------- secrets
+
+
+class _Shape(NamedTuple):
+    """One known form of a secret. Group `hide` is masked, group `hint` right before it stays."""
+
+    needles: tuple[str, ...]  # the pattern cannot match unless the lower-cased text holds one of them
+    pattern: re.Pattern[str]
+    sized: bool = True  # whether to say how long it was; for passwords that would help to guess
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    hint: int  # so many characters from the start stay visible
+    sized: bool
+
+
+_SHORTEST_EXTRA = 4
+# A masked value, a reference or a piece of a program in place of a value: nothing to mask.
+_HARMLESS = (
+    r"(?![\w.-]{0,12}…\[masked)(?!\$|%[A-Za-z]|\{\{|<|\*{3})(?![A-Za-z_][\w.]{0,80}[(\[])"
+    r"(?!(?:none|null|nil|true|false|str|string|int|bytes|bool|any|undefined|optional|required|os|process|self|args"
+    r"|config|settings|env|input|getpass|password|passwd|passphrase|secret|token|key)(?![A-Za-z0-9_-]))"
+)
+_STRONG_NAMES = (
+    r"(?:passw(?:or)?d|(?<!no)passwd|passphrase|pwd(?!\\?[\"']?\s{0,3}[=:]\s{0,3}\\?[\"']?[/~.])|secret"
+    r"|(?:secret|private|access|api|account|signing|encryption)[_-]?(?:access[_-]?)?key"
+    r"|(?:access|auth|refresh|api|bearer|session|id)[_-]?token)"
+)
+_WEAK_NAMES = (
+    "(?:token|credentials?|"
+    + "".join(f"(?<!{word}[_-])" for word in ("public", "primary", "foreign", "sort", "cache", "partition"))
+    + "(?<![A-Za-z])key)"
+)
+_NAME_ENDS = r"(?:_?(?:base|value|text|b64|base64|\d{1,3}))?\\{0,3}[\"']?\s{0,3}(?:=>|:=|[=:](?!=))\s{0,3}"
+_BARE = r"[^\s\"'`;&|<>…␊␍␉\\]"
+_QUOTED = r"\\{0,3}(?P<q>[\"'])"
+
+
+@cache
+def _shapes() -> tuple[_Shape, ...]:
+    """The known forms, compiled at the first use: compiling takes longer than importing the rest of this module."""
+    # A secret may follow the end of a colour sequence, whose last letter would look like part of a word.
+    begin = r"(?:(?<![A-Za-z0-9])|(?<=[0-9;\[]m))"
+    compile_, fold = re.compile, re.IGNORECASE
+    value = rf"(?:{_QUOTED}{_HARMLESS}(?P<hide>(?:(?!(?P=q))[^\\\n]){{1,4096}})|{_HARMLESS}(?P<bare>{_BARE}{{1,4096}}))"
+    random = r"(?=[^\s\"']{0,200}\d|[^\s\"']{20})"
+    return (
+        _Shape(
+            ("sk-",),
+            compile_(
+                begin + r"(?P<hint>sk-(?:ant-|proj-|svcacct-|admin-|or-v1-)?)"
+                r"(?P<hide>(?=[\w-]{0,200}[0-9A-Z]|[a-z]{20})[A-Za-z0-9_-]{16,})"
+            ),
+        ),
+        _Shape(
+            (
+                *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "xapp-", "hf_", "npm_"),
+                *("pypi-", "aiza", "gsk_", "xai-", "k_live_", "k_test_", "whsec_", "ya29.", "dop_v1_"),
+            ),
+            compile_(
+                begin + r"(?P<hint>gh[pousr]_|github_pat_|glpat-|xox[a-z][.-]|xapp-|hf_|npm_|pypi-|AIza|gsk_|xai-"
+                r"|[sr]k_(?:live|test)_|whsec_|ya29\.|dop_v1_)(?P<hide>[A-Za-z0-9_.-]{14,}[A-Za-z0-9_-])"
+            ),
+        ),
+        _Shape(
+            ("akia", "asia", "abia", "acca"),
+            compile_(begin + r"(?P<hint>AKIA|ASIA|ABIA|ACCA)(?P<hide>[A-Z0-9]{16})(?![A-Za-z0-9])"),
+        ),
+        _Shape(
+            ("eyj",),
+            compile_(begin + r"(?P<hint>eyJ)(?P<hide>[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)"),
+        ),
+        _Shape(("hooks.slack.com/",), compile_(r"hooks\.slack\.com/\w{1,20}/(?P<hide>[A-Za-z0-9/_-]{16,})")),
+        _Shape(
+            ("private key",),
+            # To the end line where there is one (the body holds single dashes), else what looks like the body.
+            compile_(
+                r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+                r"(?P<hide>(?!…\[masked)(?:[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{1,50}-----"
+                r"|[A-Za-z0-9+/=\s␊␍␉\\]++))"
+            ),
+        ),
+        _Shape(
+            ("bearer",),
+            compile_(r"\bbearer\s{1,3}(?P<hide>" + _HARMLESS + random + r"[A-Za-z0-9._~+/=-]{8,})", fold),
+        ),
+        _Shape(
+            ("authorization",),
+            compile_(
+                r"authorization\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?"
+                r"(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,3})?+(?P<hide>"
+                + _HARMLESS
+                + r"[^\s\"',;␊␍\\]{4,})",
+                fold,
+            ),
+        ),
+        _Shape(
+            ("://",),
+            compile_(
+                r"://(?:[^\s/?#:@\"'<>]{0,256}:(?P<hide>(?![\w.-]{0,12}…\[masked)(?!\$|\{|<|\*{3}|%[A-Za-z]+%)"
+                r"[^\s/?#\"'<>`]{1,512})|(?P<bare>[^\s/?#:@\"'<>…]{20,256}))@"
+            ),
+            sized=False,
+        ),
+        _Shape(
+            ("passw", "passphrase", "pwd", "secret", "key", "token"),
+            compile_(_STRONG_NAMES + _NAME_ENDS + value, fold),
+            sized=False,
+        ),
+        _Shape(
+            ("token", "credential", "key"),
+            compile_(
+                _WEAK_NAMES
+                + _NAME_ENDS
+                + rf"(?:{_QUOTED}{_HARMLESS}{random}(?P<hide>(?:(?!(?P=q))[^\\\n]){{8,4096}})"
+                + rf"|{_HARMLESS}{random}(?P<bare>{_BARE}{{8,4096}}))",
+                fold,
+            ),
+            sized=False,
+        ),
+        _Shape(
+            ("--",),
+            compile_(
+                r"--[a-z0-9-]{0,40}(?:password|passwd|passphrase|token|secret|api-?key|access-key|secret-key)\s{1,3}(?!-)"
+                + value,
+                fold,
+            ),
+            sized=False,
+        ),
+    )
+
+
+def _found(s: str, extra: Iterable[str]) -> list[_Span]:
+    spans = []
+    for own in {clean(e) for e in extra if len(e) >= _SHORTEST_EXTRA}:
+        at = s.find(own)
+        while at >= 0:
+            spans.append(_Span(at, at + len(own), 0, True))
+            at = s.find(own, at + len(own))
+    lowered = s.lower()
+    for shape in _shapes():
+        if not any(needle in lowered for needle in shape.needles):
+            continue
+        for match in shape.pattern.finditer(s):
+            groups = match.groupdict()
+            start, end = match.span("bare" if groups.get("bare") is not None else "hide")
+            hint = len(groups.get("hint") or "")
+            spans.append(_Span(start - hint, end, hint, shape.sized))
+    return sorted(spans)
+
+
+def redact(s: Clean, extra: Iterable[str] = ()) -> tuple[Clean, int]:
+    """Masks secrets: the text with each replaced by `sk-…[masked 48]`, and how many were replaced.
+
+    Known are the tokens of the usual services, JSON web tokens, bearer tokens, private key blocks, passwords in the
+    user part of a URL, and values given to names such as PASSWORD, API_KEY or --token. A hint of the kind stays; the
+    number is the count of characters that were taken away, left out for passwords. `extra` are our own credentials,
+    masked wherever they stand (those under 4 characters are ignored: they would mask ordinary words).
+
+    Masking twice changes nothing. It is a courtesy against shoulder-surfing and pasted logs, not a proof: a secret
+    without a known shape or name stays.
+    """
+    merged: list[_Span] = []
+    for span in _found(s, extra):
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            hint = max(last.hint, span.hint) if span.start == last.start else last.hint
+            merged[-1] = _Span(last.start, max(last.end, span.end), hint, last.sized or span.sized)
+        else:
+            merged.append(span)
+    if not merged:
+        return s, 0
+    pieces = []
+    at = 0
+    for span in merged:
+        kept = span.start + span.hint
+        pieces.append(f"{s[at:kept]}…[masked{f' {span.end - kept}' if span.sized else ''}]")
+        at = span.end
+    pieces.append(s[at:])
+    return Clean("".join(pieces)), len(merged)
