@@ -1,0 +1,343 @@
+"""The operator's configuration: one TOML file, read with the standard library.
+
+Every error names file, line and key, and says what to do; all errors of a file are told at once.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from watchfloor.errors import ConfigError
+
+RecordWord: TypeAlias = Literal["all", "watched", "none"]
+AuditWord: TypeAlias = Literal["on", "required"]
+
+TEMPLATE: Final = """\
+# Watchfloor reads this file when it starts. `watchfloor config check` says what is wrong with it.
+
+# theme = "watchfloor-dark"
+# read_only = false       # true: watch only, whatever the sources allow
+# audit = "on"            # "required": no intervention unless it can be written down
+# mouse = true
+# ascii = false           # true: glyphs in plain ASCII
+
+# A source is a host that the console connects to. Hosts of yours on this machine are found without an entry.
+#
+# [[source]]
+# name = "build-farm"
+# url = "ws://127.0.0.1:7340"
+# token_file = "~/.config/watchfloor/build-farm.token"   # or: token_env = "BUILD_FARM_TOKEN"
+# record = "all"          # which sessions are followed by themselves: "all", "watched" or "none"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """One `[[source]]`. At most one of `token_env` (a variable's name) and `token_file` is set."""
+
+    name: str
+    url: str
+    token_env: str | None = None
+    token_file: Path | None = None
+    record: RecordWord = "all"
+
+    def token(self) -> str | None:
+        """The token, None where none is configured. Raises ConfigError when it cannot be had."""
+        if self.token_env is not None:
+            return env_token(self.token_env, f"source {self.name!r}")
+        return None if self.token_file is None else read_token(self.token_file)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the file says; a missing file is the same as an empty one. `theme` None: the default theme."""
+
+    path: Path
+    sources: tuple[SourceConfig, ...] = ()
+    theme: str | None = None
+    read_only: bool = False
+    audit: AuditWord = "on"
+    mouse: bool = True
+    ascii: bool = False
+
+
+def config_path() -> Path:
+    """Where the configuration is: `WATCHFLOOR_CONFIG`, else below the user's configuration folder."""
+    if named := os.environ.get("WATCHFLOOR_CONFIG"):
+        return Path(named).expanduser()
+    return _base("XDG_CONFIG_HOME", "~/.config") / "watchfloor" / "config.toml"
+
+
+def state_folder() -> Path:
+    """Where this console keeps what it writes: audit files and its log."""
+    return _base("XDG_STATE_HOME", "~/.local/state") / "watchfloor"
+
+
+def load(path: Path | None = None) -> Config:
+    """Read the configuration; without `path`, from where `config_path` says.
+
+    Raises:
+        ConfigError: it cannot be used; the message has one line for each fault. A file that was named (by `path` or by
+            `WATCHFLOOR_CONFIG`) must exist.
+    """
+    named = path is not None or bool(os.environ.get("WATCHFLOOR_CONFIG"))
+    where = path or config_path()
+    try:
+        text = where.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        if named:
+            raise ConfigError(f"{where}: there is no such file; `watchfloor config init` writes one") from None
+        return Config(where)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: it is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{where}: it cannot be read: {error.strerror or error}") from None
+    return parse(text, where)
+
+
+def parse(text: str, where: Path) -> Config:
+    """The configuration from TOML; `where` names it in errors. Raises ConfigError as `load` does."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: it is not TOML: {error}") from None
+    reader = _Reader(text, where)
+    config = _config(reader, data, where)
+    if reader.faults:
+        raise ConfigError("\n".join(fault.text for fault in sorted(reader.faults, key=lambda fault: fault.line)))
+    return config
+
+
+def read_token(path: Path) -> str:
+    """The token in the file: its first line. Raises ConfigError when others may read it, or there is none."""
+    where = path.expanduser()
+    try:
+        # Asked of the open file, so that what is checked is what is read.
+        with where.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise ConfigError(f"{where}: others may read this token file; run: chmod 600 {where}")
+            token = file.readline(4097).decode("ascii").strip()
+    except FileNotFoundError:
+        raise ConfigError(f"{where}: there is no such token file") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{where}: a token holds printable ASCII characters only") from None
+    except OSError as error:
+        raise ConfigError(f"{where}: the token file cannot be read: {error.strerror or error}") from None
+    if not token or not token.isprintable() or " " in token or len(token) > 4096:
+        raise ConfigError(f"{where}: its first line must be the token: printable ASCII without blanks")
+    return token
+
+
+def env_token(name: str, for_what: str) -> str:
+    """The token in the environment variable. Raises ConfigError when it is not set."""
+    token = os.environ.get(name, "").strip()
+    if not token:
+        raise ConfigError(f"{for_what}: the environment variable {name} with its token is not set")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(f"{for_what}: {name} does not hold a token: printable ASCII without blanks")
+    return token
+
+
+def _base(variable: str, otherwise: str) -> Path:
+    named = os.environ.get(variable)
+    # Relative folders in these variables are to be ignored, by the convention that defines them.
+    return Path(named) if named and Path(named).is_absolute() else Path(otherwise).expanduser()
+
+
+# --- checking ------------------------------------------------------------------------------
+
+_Key: TypeAlias = tuple[str | int, ...]
+
+_TOP_KEYS: Final = ("source", "theme", "read_only", "audit", "mouse", "ascii")
+_SOURCE_KEYS: Final = ("name", "url", "token_env", "token_file", "record")
+_TYPES: Final = {str: "a text in quotes", bool: "true or false", list: "a list of [[source]] tables"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    line: int
+    text: str
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Takes typed values out of the parsed file and notes what is wrong with them."""
+
+    text: str
+    where: Path
+    faults: list[_Fault] = field(default_factory=list)
+
+    def fault(self, key: _Key, says: str) -> None:
+        line = _line_of(self.text, key)
+        self.faults.append(_Fault(line, f"{self.where}:{line}: {_shown(key)}: {says}"))
+
+    def unknown_keys(self, table: Mapping[str, Any], known: Sequence[str], at: _Key = ()) -> None:
+        for name in table:
+            if name not in known:
+                near = _near(name, known)
+                hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
+                self.fault((*at, name), f"there is no such key; {hint}")
+
+    def text_at(self, table: Mapping[str, Any], at: _Key, name: str) -> str | None:
+        value = table.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            self.fault((*at, name), f"it must be {_TYPES[str]}")
+            return None
+        if not value.strip() or not value.isprintable():
+            self.fault((*at, name), "it must not be empty or hold control characters")
+            return None
+        return value
+
+    def flag(self, table: Mapping[str, Any], name: str, otherwise: bool) -> bool:
+        value = table.get(name, otherwise)
+        if isinstance(value, bool):
+            return value
+        self.fault((name,), f"it must be {_TYPES[bool]}, without quotes")
+        return otherwise
+
+    def word(self, table: Mapping[str, Any], at: _Key, name: str, words: Sequence[str]) -> str | None:
+        value = self.text_at(table, at, name)
+        if value is None or value in words:
+            return value
+        near = _near(value, words)
+        hint = f"did you mean {near!r}?" if near else f"it must be one of: {', '.join(words)}"
+        self.fault((*at, name), f"{value!r} is not known; {hint}")
+        return None
+
+
+def _config(reader: _Reader, data: Mapping[str, Any], where: Path) -> Config:
+    reader.unknown_keys(data, _TOP_KEYS)
+    audit = reader.word(data, (), "audit", get_args(AuditWord))
+    return Config(
+        path=where,
+        sources=_sources(reader, data.get("source", [])),
+        theme=reader.word(data, (), "theme", _theme_names()) if "theme" in data else None,
+        read_only=reader.flag(data, "read_only", False),
+        audit="required" if audit == "required" else "on",
+        mouse=reader.flag(data, "mouse", True),
+        ascii=reader.flag(data, "ascii", False),
+    )
+
+
+def _sources(reader: _Reader, tables: object) -> tuple[SourceConfig, ...]:
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        reader.fault(("source",), "write each source as a table of its own, under the line [[source]]")
+        return ()
+    found: list[SourceConfig] = []
+    names: dict[str, int] = {}
+    for index, table in enumerate(tables):
+        at: _Key = ("source", index)
+        reader.unknown_keys({name: value for name, value in table.items() if name != "token"}, _SOURCE_KEYS, at)
+        source = _source(reader, table, at, index)
+        if source is None:
+            continue
+        if source.name in names:
+            first = _line_of(reader.text, ("source", names[source.name], "name"))
+            reader.fault((*at, "name"), f"{source.name!r} is the name of another source already (line {first})")
+        names.setdefault(source.name, index)
+        found.append(source)
+    return tuple(found)
+
+
+def _source(reader: _Reader, table: Mapping[str, Any], at: _Key, index: int) -> SourceConfig | None:
+    url = reader.text_at(table, at, "url")
+    if "url" not in table:
+        reader.fault(at, 'url is missing; add url = "ws://HOST:PORT"')
+    elif url is not None and (reason := url_fault(url)):
+        reader.fault((*at, "url"), reason)
+    name = reader.text_at(table, at, "name")
+    if "name" not in table:
+        reader.fault(at, 'name is missing; add name = "..."')
+    env = reader.text_at(table, at, "token_env")
+    file = reader.text_at(table, at, "token_file")
+    if "token" in table:
+        reader.fault((*at, "token"), "a token does not belong into this file; use token_file or token_env")
+    if env is not None and file is not None:
+        reader.fault((*at, "token_file"), "token_env is set as well; keep one of the two")
+    record = reader.word(table, at, "record", get_args(RecordWord))
+    if url is None or name is None:
+        return None
+    return SourceConfig(
+        name=name,
+        url=url,
+        token_env=env,
+        token_file=None if file is None else _beside(reader.where, file),
+        record="watched" if record == "watched" else "none" if record == "none" else "all",
+    )
+
+
+def url_fault(url: str) -> str | None:
+    """Why the text cannot be the URL of a source; None when it can. Says nothing of whether somebody answers there."""
+    scheme, mark, rest = url.partition("://")
+    if not mark or not scheme or not rest:
+        return f"{url!r} is not a URL; write it as ws://HOST:PORT"
+    if "@" in rest.partition("/")[0]:
+        return "a URL must not hold a user or a password; use a token file"
+    if not rest.partition("/")[0]:
+        return f"{url!r} names no host; write it as ws://HOST:PORT"
+    return None
+
+
+def _beside(where: Path, file: str) -> Path:
+    """A relative token file lies beside the configuration that names it, wherever the console is started."""
+    return where.parent / Path(file).expanduser()
+
+
+def _near(word: str, known: Sequence[str]) -> str | None:
+    from difflib import get_close_matches  # only a mistake pays for it
+
+    return next(iter(get_close_matches(word, known, 1, 0.6)), None)
+
+
+def _theme_names() -> list[str]:
+    """The names of the themes that come along, without loading the toolkit that reads them."""
+    from importlib.resources import files
+
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in files("themes").iterdir()
+        if entry.name.endswith(".toml") and entry.name != "glyphs.toml"
+    )
+
+
+def _shown(key: _Key) -> str:
+    """The key as an operator would say it: `source 2: url`."""
+    match key:
+        case ("source", int(index), *rest):
+            return ": ".join([f"source {index + 1}", *(str(part) for part in rest)])
+        case _:
+            return ".".join(str(part) for part in key)
+
+
+def _line_of(text: str, key: _Key) -> int:
+    """The line where the statement begins that brings the key, found by the parser itself: the first beginning of the
+    file that is TOML and holds the key. Only run to tell a fault."""
+    lines = text.splitlines(keepends=True)
+    begins = 1
+    for end in range(1, len(lines) + 1):
+        try:
+            data: Any = tomllib.loads("".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            continue  # inside of a value of several lines
+        if _holds(data, key):
+            return begins
+        begins = end + 1
+    return 1
+
+
+def _holds(data: Any, key: _Key) -> bool:
+    for part in key:
+        try:
+            data = data[part]
+        except (LookupError, TypeError):
+            return False
+    return True

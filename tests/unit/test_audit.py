@@ -1,0 +1,185 @@
+"""The audit file: appended, chained, private, without secrets, and honest about what it could not write."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.audit import Audit, verify
+
+NOW = 1_700_000_000_000
+
+
+def _audit(folder: Path, **rest: Any) -> Audit:
+    return Audit(folder, clock=lambda: NOW, **rest)
+
+
+def _lines(audit: Audit) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in audit.path.read_text().splitlines()]
+
+
+def _three(folder: Path) -> Audit:
+    audit = _audit(folder)
+    for n in range(3):
+        assert audit.write("requested", f"c{n}", {"by": "ann", "session": "s1", "primitive": "pause"})
+    return audit
+
+
+def test_a_line_says_who_asked_for_what(tmp_path: Path) -> None:
+    audit = _audit(tmp_path / "audit")
+    audit.write("requested", "c1", {"by": "ann", "session": "s1", "primitive": "stop", "reason": "too slow"})
+    audit.write("outcome", "c1", {"outcome": "applied", "reason": None, "info": {"ref": "#1"}})
+
+    first, second = _lines(audit)
+    assert first == {
+        "n": 1,
+        "at": NOW,
+        "prev": None,
+        "what": "requested",
+        "id": "c1",
+        "by": "ann",
+        "session": "s1",
+        "primitive": "stop",
+        "reason": "too slow",
+    }
+    assert second["n"] == 2
+    assert second["info"] == {"ref": "#1"}
+    assert "reason" not in second
+    assert verify(audit.path).lines == 2
+    assert verify(audit.path).fault is None
+
+
+def test_the_file_is_private_and_named_by_time_and_process(tmp_path: Path) -> None:
+    audit = _audit(tmp_path / "state" / "audit")
+    assert audit.open()
+    assert stat.S_IMODE(audit.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(audit.path.parent.stat().st_mode) == 0o700
+    assert audit.path.name == f"20231114T221320Z-{os.getpid()}.jsonl"
+
+
+def test_two_instances_never_share_a_file(tmp_path: Path) -> None:
+    first, second = _audit(tmp_path), _audit(tmp_path)
+    assert first.write("requested", "a", {})
+    assert second.write("requested", "b", {})
+    assert first.path != second.path
+    assert verify(first.path).lines == verify(second.path).lines == 1
+
+
+def test_a_file_without_a_line_is_removed(tmp_path: Path) -> None:
+    empty, used = _audit(tmp_path), _audit(tmp_path)
+    assert empty.open()
+    assert used.write("requested", "a", {})
+    empty.close()
+    used.close()
+    assert list(tmp_path.iterdir()) == [used.path]
+
+
+@pytest.mark.parametrize("line", [0, 1, 2])
+def test_a_changed_line_is_found(tmp_path: Path, line: int) -> None:
+    audit = _three(tmp_path)
+    lines = audit.path.read_text().splitlines(keepends=True)
+    lines[line] = lines[line].replace('"by":"ann"', '"by":"bob"')
+    audit.path.write_text("".join(lines))
+
+    found = verify(audit.path)
+    if line == 2:
+        # Nothing follows the newest line yet; it is bound by the next one.
+        assert audit.write("requested", "next", {})
+        found = verify(audit.path)
+    assert found.lines == line + 1
+    assert found.fault == f"line {line + 2}: it does not follow the line before: one of the two was changed"
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_removed_line_is_found(tmp_path: Path, line: int) -> None:
+    audit = _three(tmp_path)
+    lines = audit.path.read_text().splitlines(keepends=True)
+    del lines[line]
+    audit.path.write_text("".join(lines))
+    assert verify(audit.path).fault == f"line {line + 1}: it should be number {line + 1}"
+
+
+def test_a_torn_end_is_found(tmp_path: Path) -> None:
+    audit = _three(tmp_path)
+    raw = audit.path.read_bytes()
+    audit.path.write_bytes(raw[:-1])
+    assert verify(audit.path).fault == "line 3: it is cut off"
+    audit.path.write_bytes(raw[:-20])
+    assert verify(audit.path).fault == "line 3: it is not JSON"
+
+
+@given(text=st.text(max_size=200))
+def test_any_text_keeps_the_chain_whole_and_the_file_plain(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    audit = _audit(tmp_path_factory.mktemp("audit"))
+    audit.write("requested", text, {"by": text, "reason": text, "session": text, "info": {text: [text]}})
+    audit.write("outcome", text, {})
+    assert audit.path.read_bytes().isascii()
+    assert len(audit.path.read_bytes().splitlines()) == 2
+    assert verify(audit.path).lines == 2
+    assert _lines(audit)[0]["session"] == text, "what names a session is kept exactly"
+
+
+def test_secrets_are_masked(tmp_path: Path) -> None:
+    audit = _audit(tmp_path, secrets=("our-own-token",))
+    audit.write("requested", "c", {"text": "use sk-ant-REDACTED", "note": "with our-own-token"})
+    audit.write("outcome", "c", {"info": {"note": ["our-own-token"]}})
+    written = audit.path.read_text()
+    assert "abcdefghijklmnop" not in written
+    assert "our-own-token" not in written
+
+
+def test_a_long_text_is_cut_and_says_so(tmp_path: Path) -> None:
+    audit = _audit(tmp_path)
+    audit.write("requested", "c", {"text": "x" * 5000})
+    (line,) = _lines(audit)
+    assert line["text"].endswith("… (5000)")
+    assert len(line["text"]) < 2100
+
+
+def test_a_fault_is_told_and_the_lines_that_were_lost_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "audit"
+    folder.write_text("a file in the way")
+    audit = _audit(folder)
+    assert not audit.open()
+    assert not audit.write("requested", "c1", {})
+    assert not audit.write("outcome", "c1", {})
+    assert str(audit.path) in (audit.fault or "")
+    assert audit.lost == 2
+
+    folder.unlink()
+    assert audit.write("requested", "c2", {})
+    assert audit.fault is None
+    assert audit.lost == 0
+    (line,) = _lines(audit)
+    assert line["lost"] == 2
+    assert line["n"] == 1
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = _audit(tmp_path)
+    assert audit.write("requested", "c1", {})
+    real = os.write
+    calls = 0
+
+    def half(handle: int, raw: bytes) -> int:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise OSError(28, "No space left on device")
+        return real(handle, raw[:10])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half)
+        assert not audit.write("requested", "c2", {})
+    assert "No space left on device" in (audit.fault or "")
+
+    assert audit.write("requested", "c3", {})
+    assert [line["id"] for line in _lines(audit)] == ["c1", "c3"]
+    assert verify(audit.path).fault is None

@@ -1,0 +1,137 @@
+"""Runtime files: published for the user's own consoles, trusted no further, and swept when their host is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from watchfloor import runtime
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    where = tmp_path / "run"
+    monkeypatch.setenv("WATCHFLOOR_RUNTIME_DIR", str(where))
+    return where
+
+
+def _plant(place: Path, name: str, **record: object) -> Path:
+    place.mkdir(mode=0o700, exist_ok=True)
+    path = place / name
+    path.write_text(json.dumps({"url": "ws://127.0.0.1:1", "token": None, "name": "x", "born": None, **record}))
+    return path
+
+
+def _pid_that_ended() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+def test_a_published_host_is_found_until_it_withdraws(place: Path) -> None:
+    path = runtime.publish("ws://127.0.0.1:7340", "t0ken", "build")
+
+    (host,) = runtime.hosts()
+    assert (host.url, host.token, host.name, host.pid) == ("ws://127.0.0.1:7340", "t0ken", "build", os.getpid())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert list(place.iterdir()) == [path], "no draft stays behind"
+
+    runtime.withdraw(path)
+    assert runtime.hosts() == []
+    runtime.withdraw(path)
+
+
+def test_the_token_is_not_in_the_repr(place: Path) -> None:
+    runtime.publish("ws://127.0.0.1:7340", "t0ken", "build")
+    assert "t0ken" not in repr(runtime.hosts())
+
+
+def test_hosts_are_listed_by_name(place: Path) -> None:
+    for name in ("b", "c", "a"):
+        runtime.publish("ws://127.0.0.1:1", None, name)
+    assert [host.name for host in runtime.hosts()] == ["a", "b", "c"]
+
+
+def test_a_host_whose_process_ended_is_swept(place: Path) -> None:
+    dead = _plant(place, "1-dead.json", pid=_pid_that_ended())
+    alive = _plant(place, "2-alive.json", pid=os.getpid())
+
+    assert [host.path for host in runtime.hosts()] == [alive]
+    assert not dead.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell when a process began")
+def test_a_number_that_was_given_to_another_process_is_not_the_host(place: Path) -> None:
+    other = _plant(place, "1-other.json", pid=os.getpid(), born=1)
+    assert runtime.hosts() == []
+    assert not other.exists()
+
+
+def test_a_draft_of_a_process_that_ended_is_swept(place: Path) -> None:
+    place.mkdir(mode=0o700)
+    draft = place / f"{_pid_that_ended()}-abcd.new"
+    draft.touch()
+    assert runtime.hosts() == []
+    assert not draft.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"url": 1, "token": null, "name": "x", "pid": 1}', '{"url": "a", "name": "x", "pid": "1"}'],
+)
+def test_what_cannot_be_read_is_passed_over(place: Path, text: str) -> None:
+    place.mkdir(mode=0o700)
+    (place / "1-a.json").write_text(text)
+    (place / "notes.txt").write_text("mine")
+    assert runtime.hosts() == []
+    assert (place / "notes.txt").exists()
+
+
+def test_a_link_is_not_followed(place: Path, tmp_path: Path) -> None:
+    target = _plant(tmp_path, "elsewhere.json", pid=os.getpid())
+    place.mkdir(mode=0o700)
+    (place / "1-a.json").symlink_to(target)
+    assert runtime.hosts() == []
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(place: Path) -> None:
+    _plant(place, "1-a.json", pid=os.getpid())
+    place.chmod(0o777)
+
+    assert runtime.hosts() == []
+    with pytest.raises(runtime.RuntimeFolderError, match=f"{place}: others may write to it; run: chmod 700"):
+        runtime.publish("ws://127.0.0.1:1", None, "x")
+
+
+def test_a_file_in_the_way_is_told(place: Path) -> None:
+    place.write_text("")
+    with pytest.raises(runtime.RuntimeFolderError, match="cannot be written"):
+        runtime.publish("ws://127.0.0.1:1", None, "x")
+    assert runtime.hosts() == []
+
+
+def test_the_folder_is_never_a_shared_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("WATCHFLOOR_RUNTIME_DIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert tmp_path in runtime.folder().parents
+    assert runtime.folder().parts[-2:] == ("watchfloor", "run")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert runtime.folder() == tmp_path / "cache" / "watchfloor" / "run"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "session"))
+    assert runtime.folder() == tmp_path / "session" / "watchfloor"
+    monkeypatch.setenv("WATCHFLOOR_RUNTIME_DIR", str(tmp_path / "named"))
+    assert runtime.folder() == tmp_path / "named"
+
+
+def test_no_folder_is_no_host(place: Path) -> None:
+    assert runtime.hosts() == []
+    assert not place.exists()

@@ -1,0 +1,172 @@
+"""Runtime files: how the consoles of a user find the hosts that this user runs on this machine.
+
+A host publishes one small JSON file with its URL, its operator token and its name, readable by its user alone, and
+withdraws it when it ends. Whoever lists the hosts sweeps the files of those that died without doing so.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import stat
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from watchfloor.errors import WatchfloorError
+
+_SUFFIX: Final = ".json"
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+class RuntimeFolderError(WatchfloorError):
+    """The folder of the runtime files cannot be trusted or written. The message names it and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHost:
+    """A host of this user on this machine. `token` never appears in a repr."""
+
+    url: str
+    token: str | None = field(repr=False)
+    name: str
+    pid: int
+    path: Path
+
+
+def folder() -> Path:
+    """Where the runtime files are: never a folder that other users share."""
+    if named := os.environ.get("WATCHFLOOR_RUNTIME_DIR"):
+        return Path(named)
+    if session := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(session) / "watchfloor"
+    if cache := os.environ.get("XDG_CACHE_HOME"):
+        return Path(cache) / "watchfloor" / "run"
+    caches = Path("~/Library/Caches" if sys.platform == "darwin" else "~/.cache").expanduser()
+    return caches / "watchfloor" / "run"
+
+
+def publish(url: str, token: str | None, name: str) -> Path:
+    """Tell the consoles of this user about a host of this process; returns the file for `withdraw`.
+
+    Raises:
+        RuntimeFolderError: the folder belongs to somebody else, others may write to it, or the file cannot be written.
+    """
+    where = folder()
+    pid = os.getpid()
+    record = {"url": url, "token": token, "name": name, "pid": pid, "born": _born(pid)}
+    path = where / f"{pid}-{secrets.token_hex(4)}{_SUFFIX}"
+    # Whoever lists the folder never meets half a file: it gets its name once it is whole.
+    draft = path.with_suffix(".new")
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if reason := _distrust(where):
+            raise RuntimeFolderError(f"{where}: {reason}")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump(record, file)
+        draft.replace(path)
+    except OSError as error:
+        _remove(draft)
+        raise RuntimeFolderError(f"{where}: the runtime file cannot be written: {error.strerror or error}") from None
+    return path
+
+
+def withdraw(path: Path) -> None:
+    """Take back what `publish` wrote; a file that is gone already is no error."""
+    _remove(path)
+
+
+def hosts() -> list[LocalHost]:
+    """The hosts of this user that are up, by name; files of processes that ended are removed.
+
+    Files of other users, and those that cannot be read, are passed over. Raises nothing.
+    """
+    where = folder()
+    found: list[LocalHost] = []
+    try:
+        if _distrust(where):
+            return []
+        paths = sorted(where.iterdir())
+    except OSError:
+        return []
+    for path in paths:
+        if path.suffix == ".new" and not _alive(_pid_of(path.name), None):
+            _remove(path)
+        if path.suffix != _SUFFIX or (record := _read(path)) is None:
+            continue
+        if _alive(record["pid"], record["born"]):
+            found.append(LocalHost(record["url"], record["token"], record["name"], record["pid"], path))
+        else:
+            _remove(path)
+    return sorted(found, key=lambda host: (host.name, host.pid))
+
+
+def _distrust(where: Path) -> str | None:
+    """Why the folder is not to be used: what another user may write there could pose as a host of ours."""
+    info = where.stat()
+    if not stat.S_ISDIR(info.st_mode):
+        return "it is not a folder"
+    if info.st_uid != os.getuid():
+        return "it belongs to another user"
+    if info.st_mode & _OTHERS_WRITE:
+        return f"others may write to it; run: chmod 700 {where}"
+    return None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with open(handle, encoding="utf-8") as file:
+            if os.fstat(handle).st_uid != os.getuid():
+                return None
+            record = json.load(file)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    texts = isinstance(record.get("url"), str) and isinstance(record.get("name"), str)
+    token, pid, born = record.get("token"), record.get("pid"), record.get("born")
+    if not texts or not isinstance(token, str | None) or not isinstance(pid, int) or not isinstance(born, int | None):
+        return None
+    return {**record, "born": born}
+
+
+def _alive(pid: int, born: int | None) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        # Somebody else's process has the number now; our own host could be signalled.
+        return False
+    return born is None or _born(pid) in (None, born)
+
+
+def _born(pid: int) -> int | None:
+    """When the process began, in clock ticks since boot; None where the system does not tell.
+
+    Numbers of processes are used again, most of all after a reboot, and a folder below the home outlives that.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+        # The second field is the program's name, in brackets, and may itself hold blanks and brackets.
+        return int(text.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _pid_of(name: str) -> int:
+    number = name.partition("-")[0]
+    return int(number) if number.isdigit() else 0
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
