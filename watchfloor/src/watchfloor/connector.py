@@ -3,6 +3,8 @@
 A connector translates a foreign system into watchfloor.v1: it yields host frames and takes client frames.
 The native one passes frames through. Third parties add connectors by the entry point group
 `watchfloor.connectors`: each entry point names a `ConnectorFactory`.
+
+Importing this module loads no models: a console names its targets before it pays for them.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from watchfloor.protocol.codec import Bad
-from watchfloor.protocol.frames import ClientFrame, HostFrame, UnknownFrame
+if TYPE_CHECKING:
+    from watchfloor.protocol.codec import Bad
+    from watchfloor.protocol.frames import ClientFrame, HostFrame, UnknownFrame
 
 ENTRY_POINTS: Final = "watchfloor.connectors"
 
