@@ -1,0 +1,220 @@
+"""What the console knows: plain records, changed by `apply` alone and read by everything else.
+
+Ids are opaque keys; `Clean` text is ready to be shown. Times are milliseconds since 1970 UTC by the
+source's clock, unless a name says `local`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from console.fleet.continuity import Track
+from console.fleet.facts import (
+    DecisionFact,
+    FaultFact,
+    Intent,
+    LastFact,
+    OutcomeFact,
+    PendingFact,
+    ProfileFact,
+    RequestFact,
+    RequestKey,
+    RequestRefFact,
+    ResultFact,
+    SessionKey,
+    UsageFact,
+)
+from console.fleet.log import Log
+from watchfloor.text import Clean
+from watchfloor.words import (
+    ANSWERABLE,
+    Contact,
+    EffectState,
+    Lifecycle,
+    OutcomeKind,
+    Primitive,
+    RequestKind,
+    RequestState,
+    Role,
+)
+
+KEEP_FAULTS: Final = 100
+NOTHING: Final = Clean("")
+
+
+@dataclass(slots=True)
+class Source:
+    """A server that the console is connected to, as it was last heard."""
+
+    name: str
+    shown: Clean
+    contact: Contact = Contact.CONNECTING
+    contact_since: int = 0
+    """Local time of the last change of `contact`."""
+    lost_since: int | None = None
+    """Local time since which the source is not heard, across retries."""
+    why: Clean = NOTHING
+    tries: int = 0
+    retry_at: int | None = None
+    host: Clean = NOTHING
+    version: Clean = NOTHING
+    instance: str = ""
+    principal: Clean = NOTHING
+    role: Role = Role.OBSERVER
+    welcomed: bool = False
+    listed: bool = False
+    named: set[str] = field(default_factory=set)
+    """Sessions that were named since the last welcome."""
+    follows_all: bool = False
+    through: int = 0
+    """Events up to this position are the past of the present watch."""
+    pos: int = 0
+    """Position of the newest event that was applied."""
+    head: int = 0
+    """Position of the newest event that the source has named."""
+    heartbeat_s: float = 0.0
+    ahead_ms: int = 0
+    """The source's clock minus ours."""
+    profiles: dict[str, ProfileFact] = field(default_factory=dict)
+    faults: deque[FaultFact] = field(default_factory=lambda: deque(maxlen=KEEP_FAULTS))
+    fault_count: int = 0
+    version_no: int = 0
+
+    @property
+    def live(self) -> bool:
+        return self.contact is Contact.LIVE
+
+    @property
+    def behind(self) -> int:
+        """Events that the source has and the console has not applied yet; 0 where it does not follow everything."""
+        return max(0, self.head - self.pos) if self.follows_all else 0
+
+
+@dataclass(slots=True)
+class Session:
+    """One running agent as an operator sees it. `placeholder`: known by name only, as somebody's parent."""
+
+    key: SessionKey
+    name: Clean | None = None
+    placeholder: bool = True
+    kind: str = "agent"
+    owned: bool = False
+    demo: bool = False
+    parent: str | None = None
+    attempt: int | None = None
+    turn: str | None = None
+    lifecycle: Lifecycle = Lifecycle.UNKNOWN
+    native_state: Clean | None = None
+    why: Clean | None = None
+    since: int | None = None
+    profile: str | None = None
+    blocked: Mapping[Primitive, Clean] = field(default_factory=dict)
+    controls: Mapping[Primitive, Clean] = field(default_factory=dict)
+    pending: PendingFact | None = None
+    in_flight: tuple[tuple[str, Clean, int], ...] = ()
+    mail_queued: int = 0
+    mail_refs: int = 0
+    request_refs: tuple[RequestRefFact, ...] = ()
+    usage: UsageFact | None = None
+    last: LastFact | None = None
+    labels: Mapping[Clean, Clean] = field(default_factory=dict)
+    cwd: Clean | None = None
+    result: ResultFact | None = None
+    error: Clean | None = None
+    track: Track = field(default_factory=Track)
+    log: Log = field(default_factory=Log)
+    requests: dict[str, Request] = field(default_factory=dict)
+    """All requests of the session that are remembered, by id."""
+    version: int = 0
+    """Grows with every change of anything but the log."""
+
+    @property
+    def epoch(self) -> str:
+        return self.track.epoch
+
+    @property
+    def head(self) -> int:
+        return self.track.head
+
+    def open_requests(self) -> list[Request]:
+        """The requests that wait for a human, oldest first."""
+        waiting = [request for request in self.requests.values() if request.open]
+        if len(waiting) > 1:
+            waiting.sort(key=lambda r: (r.asked_at, r.key.request))
+        return waiting
+
+
+@dataclass(slots=True)
+class Request:
+    """Something that waits, or waited, for a human. `fact` None: it is listed, and its text has not come yet."""
+
+    key: RequestKey
+    kind: RequestKind
+    asked_at: int
+    digest: str
+    deadline: int | None = None
+    state: RequestState = RequestState.UNREAD
+    fact: RequestFact | None = None
+    decision: DecisionFact | None = None
+    ended_why: Clean = NOTHING
+    ended_at: int | None = None
+    delisted: bool = False
+    """Its source no longer lists it and does not say how it ended."""
+    changed_local: int = 0
+    """Local time at which what an operator reads of it last changed."""
+    looking: tuple[Clean, ...] = ()
+    claimed_by: Clean | None = None
+    version: int = 0
+
+    @property
+    def open(self) -> bool:
+        """Does it still wait for a human?"""
+        return self.state in ANSWERABLE and not self.delisted
+
+
+@dataclass(slots=True)
+class Baseline:
+    """What the target showed when the command left: effects are changes from here."""
+
+    lifecycle: Lifecycle
+    attempt: int | None
+    turn: str | None
+    sessions: frozenset[SessionKey] = frozenset()
+
+
+@dataclass(slots=True)
+class Trail:
+    """One command of ours: requested, sent, acknowledged, effect. Times are local."""
+
+    id: str
+    intent: Intent
+    target: SessionKey
+    baseline: Baseline
+    requested_at: int
+    sent_at: int | None = None
+    acked_at: int | None = None
+    outcome: OutcomeKind | None = None
+    reason: Clean = NOTHING
+    fact: OutcomeFact | None = None
+    effect: EffectState | None = None
+    """None until an acknowledgement (or its absence) makes an effect to be expected."""
+    effect_at: int | None = None
+    effect_text: Clean = NOTHING
+    due_at: int | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+    """What was seen on the session since the command left; it may come before the acknowledgement."""
+    version: int = 0
+
+    @property
+    def primitive(self) -> Primitive:
+        return self.intent.primitive
+
+    @property
+    def active(self) -> bool:
+        """Is something still expected of it?"""
+        if self.outcome is None:
+            return True
+        return self.effect in (EffectState.PENDING, EffectState.OVERDUE)
