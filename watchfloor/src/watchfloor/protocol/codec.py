@@ -1,8 +1,8 @@
 """Bytes to frames and back.
 
 Reading validates the bytes directly (pydantic's own JSON reader, no intermediate tree). Only when that
-fails is the frame read a second time, slowly: by `json.loads` with lone surrogates replaced, and an
-events frame event by event, so that one bad event costs one event.
+fails is the frame read a second time, slowly: by `json.loads` with lone surrogates replaced, and a list of
+events or summaries item by item, so that one bad item costs one item.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from watchfloor.protocol.frames import (
     HostFrame,
     UnknownFrame,
 )
+from watchfloor.protocol.model import Summary
 
 MAX_RECEIVE: Final = 16 * 1024 * 1024
 """Bytes that a client accepts in one frame."""
@@ -30,10 +31,16 @@ SPLIT_AT: Final = 256 * 1024
 """Bytes at which a host begins a new frame."""
 KEEP_RAW: Final = 4096
 """Characters that are kept of something that could not be read."""
+MAX_DIGITS: Final = 4000
+"""Digits of an integer that are still read as a number (Python's own limit is 4300)."""
+
+_PLACE: Final[dict[str, int | None]] = {"seq": 1, "pos": 1, "attempt": None, "at": None}
+"""The fields that say where an event belongs, with the least value that each may have."""
 
 _HOST: TypeAdapter[HostFrame | UnknownFrame] = TypeAdapter(AnyHostFrame)
 _CLIENT: TypeAdapter[ClientFrame | UnknownFrame] = TypeAdapter(AnyClientFrame)
 _EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+_SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,8 @@ def _read_slowly(raw: bytes) -> Decoded:
     if tree.get("type") in ("events", "page") and isinstance(tree.get("events"), list):
         tree = {**tree, "events": [_event(item, bad) for item in tree["events"]]}
         tree["events"] = [event for event in tree["events"] if event is not None]
+    elif tree.get("type") == "sessions" and isinstance(tree.get("sessions"), list):
+        tree = {**tree, "sessions": [item for item in tree["sessions"] if _is_summary(item, bad)]}
     try:
         return Decoded(_HOST.validate_python(tree), tuple(bad))
     except ValidationError as error:
@@ -99,16 +108,31 @@ def _event(item: JsonValue, bad: list[Bad]) -> Event | None:
     bad.append(Bad(reason, _show(item)))
     if not isinstance(item, dict):
         return None
-    place = {name: item.get(name) for name in ("seq", "pos", "attempt", "at") if isinstance(item.get(name), int)}
+    # What of its place can be read is kept, so that the hole it leaves is filled and cursors can pass it.
+    place = {name: item[name] for name, least in _PLACE.items() if _is_int(item.get(name), least)}
     try:
         return Raw.model_validate({"at": 0, **place, "data": _show(item), "note": f"unreadable event: {reason}"})
     except ValidationError:
         return None
 
 
-def _load(raw: bytes) -> Any:
+def _is_summary(item: JsonValue, bad: list[Bad]) -> bool:
     try:
-        tree = json.loads(raw.decode("utf-8", "replace"), parse_constant=_no_constant)
+        _SUMMARY.validate_python(item)
+    except ValidationError as error:
+        bad.append(Bad(_reason(error), _show(item)))
+        return False
+    return True
+
+
+def _is_int(value: JsonValue, least: int | None) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least)
+
+
+def _load(raw: bytes) -> Any:
+    # NaN, the infinities and endless integers become text: what needs a number there fails alone, not its batch.
+    try:
+        tree = json.loads(raw.decode("utf-8", "replace"), parse_constant=str, parse_int=_int)
         return _replace_surrogates(tree)
     except RecursionError:
         raise ProtocolError("nested too deeply", raw) from None
@@ -116,8 +140,8 @@ def _load(raw: bytes) -> Any:
         raise ProtocolError(f"not JSON: {error}", raw) from None
 
 
-def _no_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
+def _int(digits: str) -> int | str:
+    return int(digits) if len(digits) <= MAX_DIGITS else digits
 
 
 def _replace_surrogates(tree: Any) -> Any:

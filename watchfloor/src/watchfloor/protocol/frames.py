@@ -27,6 +27,8 @@ from watchfloor.words import OutcomeKind, Primitive, Priority, ReseedMode, Role
 ALL: Literal["*"] = "*"
 """Watch every session."""
 
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
+
 
 class Frame(Tagged):
     """Base of all frames."""
@@ -263,7 +265,7 @@ class Welcome(Frame):
     principal: str
     role: Annotated[Role, lenient(Role, Role.OBSERVER)]
     pos: Annotated[int, Field(ge=0)]
-    heartbeat_s: float
+    heartbeat_s: Seconds
     now: Millis
 
 
@@ -360,7 +362,7 @@ class Outcome(Frame):
     attempt: int | None = None
     request: str | None = None
     decided: Decision | None = None
-    retry_after_s: float | None = None
+    retry_after_s: Seconds | None = None
     instance: str | None = None
 
 
