@@ -60,6 +60,14 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() and text.isprintable() else cell_len(flat(text))
 
 
+def crop(text: str, width: int) -> str:
+    """The first `width` cells of the text, padded to that width; without any mark."""
+    text = flat(text)
+    if len(text) <= width or not text.isascii():
+        return fit(text, width) if cell_len(text) <= width else set_cell_size(text, width)
+    return text[: max(0, width)]
+
+
 def skip(text: str, cells: int) -> str:
     """The text without its first `cells` cells; half of a wide character becomes a space."""
     return split_text(flat(text), cells)[1]

@@ -3,12 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+from textual.strip import Strip
 
 from watchfloor.text import Clean
+from widgets.cells import fit, width_of, wrap
+from widgets.marks import UNICODE_MARKS, Marks
+from widgets.painting import LineView, strip_of, tone_classes, tone_css
 from widgets.tones import Tone
 
 FactRow: TypeAlias = tuple[Clean, Clean, Tone]
 """Label, value (wrapped, may hold line breaks) and the tone of the value."""
 
 FactRows: TypeAlias = Sequence[FactRow]
+
+_LABEL_MOST: Final = 12
+
+
+class _Line(NamedTuple):
+    label: str
+    value: str
+    tone: Tone
+
+
+class Facts(LineView, can_focus=False):
+    """Labels in one column, their values wrapped in the next."""
+
+    PREFIX = "facts"
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*tone_classes("facts"), "facts--label"}
+    """
+    | Class | Description |
+    | :- | :- |
+    | `facts--tone-…` | A value of that tone. |
+    | `facts--label` | The labels. |
+    """
+
+    DEFAULT_CSS = (
+        tone_css("Facts", "facts")
+        + """
+    Facts {
+        & > .facts--label { color: $wf-quiet; }
+    }
+    """
+    )
+
+    ALLOW_SELECT = False
+
+    def __init__(
+        self,
+        facts: FactRows = (),
+        *,
+        marks: Marks = UNICODE_MARKS,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Create a column of facts.
+
+        Args:
+            facts: What it shows.
+            marks: The characters it draws by itself.
+        """
+        super().__init__(name=name, id=id, classes=classes)
+        self._marks = marks
+        self._facts = tuple(facts)
+        self._label_width = 0
+        self._lines: list[_Line] = []
+
+    @property
+    def facts(self) -> FactRows:
+        """What is shown. Setting what is shown already costs nothing."""
+        return self._facts
+
+    @facts.setter
+    def facts(self, facts: FactRows) -> None:
+        new = tuple(facts)
+        if new != self._facts:
+            self._facts = new
+            self._arrange()
+
+    def _arrange(self) -> None:
+        widest = max((width_of(label) for label, _, _ in self._facts), default=0)
+        self._label_width = min(widest, _LABEL_MOST)
+        room = self.line_width - self._label_width - 3
+        self._lines = [
+            _Line(label if not at else "", piece, tone)
+            for label, value, tone in self._facts
+            for at, piece in enumerate(wrap(value, room))
+        ]
+        self.set_extent(len(self._lines))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Wrap again."""
+        self._arrange()
+
+    def on_mount(self) -> None:
+        """Wrap the facts that were given at creation."""
+        self._arrange()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        ground = self.paint("")
+        index = self.scroll_offset.y + y
+        if index >= len(self._lines):
+            return Strip.blank(width, ground)
+        line = self._lines[index]
+        label = f" {fit(line.label, self._label_width, self._marks.cut)}  "
+        return strip_of([(label, self.paint("label")), (line.value, self.tone(line.tone))], width, ground)

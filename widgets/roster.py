@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -13,66 +12,19 @@ from textual.message import Message
 from textual.strip import Strip
 
 from watchfloor.text import Clean
-from widgets.cells import fit, flat, width_of
-from widgets.columns import LEAD, NEEDS_COUNT, Column, columns_for
+from widgets.cells import fit, flat
+from widgets.columns import LEAD, columns_for
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import LineView, strip_of, tone_classes, tone_css
-from widgets.tones import Tone
+from widgets.roster_layout import header_text, row_pieces
+from widgets.roster_view import RosterRow, RosterRows
 
-
-class RosterRow(Protocol):
-    """One session as a line. Every text is one line; an empty text leaves its cell empty."""
-
-    @property
-    def glyph(self) -> Clean: ...  # the state as one cell
-    @property
-    def state(self) -> Clean: ...  # the state as a word, or the overlay over it ("pausing")
-    @property
-    def tone(self) -> Tone: ...
-    @property
-    def name(self) -> Clean: ...
-    @property
-    def tree(self) -> Clean: ...  # drawn before the name, such as "├ "
-    @property
-    def source(self) -> Clean: ...
-    @property
-    def attempt(self) -> Clean: ...
-    @property
-    def needs(self) -> Clean: ...  # how many open requests, own and descendants'
-    @property
-    def wait(self) -> Clean: ...  # the longest wait among them, such as "2:14"
-    @property
-    def last(self) -> Clean: ...
-    @property
-    def rate(self) -> Clean: ...
-    @property
-    def usage(self) -> Clean: ...
-    @property
-    def can(self) -> Clean: ...  # letters of the advertised capabilities, fixed width
-    @property
-    def demo(self) -> bool: ...
-    @property
-    def marked(self) -> bool: ...
-
-
-class RosterRows(Protocol):
-    """The sessions in the order in which they are shown.
-
-    `version(key)` changes whenever anything that `row` returns for that key changes.
-    `index` returns None for a key that is not shown.
-    """
-
-    def __len__(self) -> int: ...
-    def key(self, i: int, /) -> Hashable: ...
-    def index(self, key: Hashable, /) -> int | None: ...
-    def row(self, i: int, /) -> RosterRow: ...
-    def version(self, key: Hashable, /) -> int: ...
+__all__ = ["Roster", "RosterRow", "RosterRows"]
 
 
 _HEADER_LINES: Final = 1
 _NEIGHBOURS: Final = 32
 _CACHE_LINES: Final = 4096
-_DEMO: Final = " DEMO"
 
 _Stamp = tuple[int, int, bool]
 
@@ -381,7 +333,8 @@ class Roster(LineView):
         width = self.size.width
         ground = self.paint("")
         if y < _HEADER_LINES:
-            return self._header(width)
+            header = self.paint("header")
+            return strip_of([(header_text(columns_for(self.line_width)), header)], width, header)
         rows = self._rows
         index = self.scroll_offset.y + y - _HEADER_LINES
         if rows is None or index >= len(rows):
@@ -401,61 +354,7 @@ class Roster(LineView):
         self._strips[key] = (stamp, strip)
         return strip
 
-    def _header(self, width: int) -> Strip:
-        cells = [fit(column.heading, column.width, right=column.right) for column in columns_for(self.line_width)]
-        text = " " * LEAD + " ".join(cells)
-        return strip_of([(text, self.paint("header"))], width, self.paint("header"))
-
     def _row_strip(self, row: RosterRow, width: int, cursor: bool) -> Strip:
         ground = "cursor" if cursor else ""
-        marks = self._marks
-        base = self.paint("", ground)
-        parts: list[tuple[str, Style]] = [
-            (marks.cursor if cursor else " ", self.paint("bar", ground)),
-            (marks.marked if row.marked else " ", self.tone("attention", ground)),
-            (fit(row.glyph, 1, marks.cut), self.tone(row.tone, ground)),
-            (" ", base),
-        ]
-        for column in columns_for(self.line_width):
-            parts.extend(self._cell(row, column, ground))
-            parts.append((" ", base))
-        parts.pop()
-        return strip_of(parts, width, base)
-
-    def _cell(self, row: RosterRow, column: Column, ground: str) -> list[tuple[str, Style]]:
-        width, cut = column.width, self._marks.cut
-        # A row that is only context is so as a whole; any other keeps name and last readable.
-        main = self.tone(row.tone if row.tone in ("quiet", "lost") else "plain", ground)
-        quiet = self.tone("quiet", ground)
-        match column.name:
-            case "state":
-                return [(fit(row.state, width, cut), self.tone(row.tone, ground))]
-            case "name":
-                return self._name_cell(row, width, main, quiet)
-            case "source":
-                return [(fit(row.source, width, cut), quiet)]
-            case "attempt":
-                return [(fit(row.attempt, width, cut, right=True), quiet)]
-            case "needs":
-                count = fit(row.needs, NEEDS_COUNT, cut, right=True)
-                wait = fit(row.wait, width - NEEDS_COUNT - 1, cut, right=True)
-                return [(f"{count} {wait}", self.tone("attention", ground))]
-            case "last":
-                return [(fit(row.last, width, cut), main)]
-            case "rate":
-                return [(fit(row.rate, width, cut), quiet)]
-            case "usage":
-                return [(fit(row.usage, width, cut, right=True), quiet)]
-            case "can":
-                return [(fit(row.can, width, cut), quiet)]
-
-    def _name_cell(self, row: RosterRow, width: int, main: Style, quiet: Style) -> list[tuple[str, Style]]:
-        demo = _DEMO if row.demo and width > len(_DEMO) else ""
-        tree = flat(row.tree)
-        room = width - len(demo)
-        indent = min(width_of(tree), room)
-        return [
-            (fit(tree, indent, self._marks.cut), quiet),
-            (fit(row.name, room - indent, self._marks.cut), main),
-            (demo, quiet),
-        ]
+        pieces = row_pieces(row, columns_for(self.line_width), self._marks, cursor)
+        return strip_of([(text, self.paint(part, ground)) for text, part in pieces], width, self.paint("", ground))

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 
+from rich.style import Style
+from textual.strip import Strip
+
+from widgets.cells import crop, width_of
+from widgets.marks import UNICODE_MARKS, Marks
+from widgets.painting import Painted, strip_of, tone_classes, tone_css
 from widgets.tones import Segment
 
 
@@ -15,3 +21,105 @@ class StatusView(Protocol):
     def left(self) -> Sequence[Segment]: ...
     @property
     def right(self) -> Sequence[Segment]: ...
+
+
+_GAP: Final = "  "
+
+
+class _Said(NamedTuple):
+    left: Sequence[Segment]
+    right: Sequence[Segment]
+
+
+class StatusBar(Painted):
+    """One line that is always there. A change paints that line and lays nothing out."""
+
+    PREFIX = "status-bar"
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = tone_classes("status-bar")
+    """
+    | Class | Description |
+    | :- | :- |
+    | `status-bar--tone-…` | A piece of that tone. |
+    """
+
+    DEFAULT_CSS = (
+        tone_css("StatusBar", "status-bar")
+        + """
+    StatusBar {
+        height: 1;
+        width: 1fr;
+        background: $wf-bar;
+        color: $wf-plain;
+    }
+    """
+    )
+
+    ALLOW_SELECT = False
+
+    def __init__(
+        self,
+        status: StatusView | None = None,
+        *,
+        marks: Marks = UNICODE_MARKS,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Create a bar.
+
+        Args:
+            status: What it says.
+            marks: The characters it draws by itself.
+        """
+        super().__init__(name=name, id=id, classes=classes)
+        self._marks = marks
+        self._left: tuple[Segment, ...] = ()
+        self._right: tuple[Segment, ...] = ()
+        self.status = status
+
+    @property
+    def status(self) -> StatusView:
+        """What the bar says now, as a copy."""
+        return _Said(self._left, self._right)
+
+    @status.setter
+    def status(self, status: StatusView | None) -> None:
+        left = () if status is None else tuple(status.left)
+        right = () if status is None else tuple(status.right)
+        if (left, right) != (self._left, self._right):
+            self._left, self._right = left, right
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        ground = self.paint("")
+        inner = max(0, width - 2)
+        right_width = min(inner, self._wide(self._right))
+        left_width = max(0, inner - right_width - len(_GAP))
+        parts = [(" ", ground), *self._pieces(self._left, left_width)]
+        if left_width:
+            parts.append((_GAP, ground))
+        parts.extend(self._pieces(self._right, inner - left_width - (len(_GAP) if left_width else 0)))
+        return strip_of(parts, width, ground)
+
+    def _wide(self, segments: Sequence[Segment]) -> int:
+        return sum(width_of(text) for text, _ in segments) + len(_GAP) * max(0, len(segments) - 1)
+
+    def _pieces(self, segments: Sequence[Segment], width: int) -> list[tuple[str, Style]]:
+        """The segments in exactly `width` cells, with a mark at the end where they do not fit."""
+        over = self._wide(segments) > width
+        left = max(0, width - 1) if over else width
+        parts: list[tuple[str, Style]] = []
+        for at, (text, tone) in enumerate(segments):
+            if at:
+                gap = min(left, len(_GAP))
+                parts.append((" " * gap, self.paint("")))
+                left -= gap
+            taken = min(left, width_of(text))
+            parts.append((crop(text, taken), self.tone(tone)))
+            left -= taken
+        parts.append((" " * left, self.paint("")))
+        if over and width > 0:
+            parts.append((self._marks.cut, self.tone("quiet")))
+        return parts

@@ -1,0 +1,227 @@
+"""How a request becomes lines. Pure functions: a view and a width in, lines out.
+
+A line from outside stands right of a bar, always, and every piece of it that had to be wrapped
+stands right of another one. Options are drawn by `option_lines`, flush left, below a rule that
+spans the card. So nothing that an agent writes can pass for an option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Final, NamedTuple, TypeAlias
+
+from watchfloor.text import Clean
+from widgets.card_view import CardAction, CardField, CardOption, CardView
+from widgets.cells import chop, fit, flat, width_of, wrap
+from widgets.marks import Marks
+from widgets.tones import Segment
+
+Line: TypeAlias = tuple[tuple[str, str], ...]
+"""Pieces of text with the component class (without prefix) that each is painted in."""
+
+_LABEL: Final = 10
+TEXT_AT: Final = _LABEL + 4
+"""Column of the text in the body; the bar stands two cells before it."""
+
+_OPTION_KEY: Final = 5
+_OPTION_LABEL_MOST: Final = 28
+_OPTION_NOTE_LEAST: Final = 20
+
+
+class ActionText(NamedTuple):
+    """An action, copied."""
+
+    tool: Clean
+    lines: tuple[Clean, ...]
+    cwd: Clean
+    size: Clean
+    complete: bool
+
+
+class FieldText(NamedTuple):
+    """A field of a question, copied, without what the operator has entered."""
+
+    label: Clean
+    kind: Clean
+    choices: tuple[Clean, ...]
+
+
+class Subject(NamedTuple):
+    """What is decided about. If any of it changes, nothing of it counts as read."""
+
+    actions: tuple[ActionText, ...]
+    fields: tuple[FieldText, ...]
+
+
+class Content(NamedTuple):
+    """All that the body shows, copied, so that an unchanged body is not wrapped again."""
+
+    subject: Subject
+    values: tuple[Clean, ...]
+    flags: tuple[Segment, ...]
+    description: tuple[Clean, ...]
+
+
+def content_of(card: CardView) -> Content:
+    """A copy of what the body of the card shows."""
+    return Content(
+        Subject(tuple(map(_action, card.actions)), tuple(map(_field, card.fields))),
+        tuple(field.value for field in card.fields),
+        tuple(card.flags),
+        tuple(card.description),
+    )
+
+
+def _action(action: CardAction) -> ActionText:
+    return ActionText(action.tool, tuple(action.lines), action.cwd, action.size, action.complete)
+
+
+def _field(field: CardField) -> FieldText:
+    return FieldText(field.label, field.kind, tuple(field.choices))
+
+
+# ------------------------------------------------------------------ the body
+
+
+def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
+    """The body: exact actions first, then what is asked, risks, the agent's own words."""
+    writer = _Body(width - TEXT_AT, marks)
+    actions, fields = content.subject
+    if not actions and not fields:
+        writer.own("", "the source does not say what this is about", "tone-failed")
+    for number, action in enumerate(actions, 1):
+        label = "runs" if len(actions) == 1 else f"{number} of {len(actions)}"
+        writer.gap()
+        writer.outside(label, action.lines or (action.tool,), "exact")
+        if action.lines and action.tool:
+            writer.outside("with", (action.tool,), "tone-plain")
+        if action.cwd:
+            writer.outside("in", (action.cwd,), "tone-plain")
+        if action.size:
+            writer.own("size", action.size, "tone-quiet")
+        if not action.complete:
+            writer.own("", "not complete: the source gave only a part of it", "tone-failed")
+    for field, value in zip(fields, content.values, strict=True):
+        writer.gap()
+        writer.outside("asks", field.label.split("\n"), "exact")
+        for number, choice in enumerate(field.choices, 1):
+            writer.outside(str(number), (choice,), "tone-plain")
+        if value:
+            writer.own("yours", value, "tone-running")
+        elif not field.choices:
+            writer.own("yours", f"nothing entered yet ({field.kind})", "tone-quiet")
+    if content.flags or content.description:
+        writer.gap()
+    for at, (text, tone) in enumerate(content.flags):
+        writer.own("risk" if at == 0 else "", text, f"tone-{tone}")
+    if content.description:
+        writer.prose("agent says", content.description, "tone-quiet")
+    return writer.lines
+
+
+class _Body:
+    def __init__(self, room: int, marks: Marks) -> None:
+        self.lines: list[Line] = []
+        self._room = room
+        self._marks = marks
+
+    def gap(self) -> None:
+        if self.lines:
+            self.lines.append(())
+
+    def outside(self, label: str, texts: Sequence[str], part: str) -> None:
+        """Exact text: nothing is left out, a line that is too long goes on below."""
+        for text in texts:
+            for at, piece in enumerate(chop(text, self._room)):
+                self._add(label, self._marks.bar if at == 0 else self._marks.bar_more, piece, part)
+                label = ""
+
+    def prose(self, label: str, texts: Sequence[str], part: str) -> None:
+        """Words of an agent, wrapped at blanks."""
+        for text in texts:
+            for piece in wrap(text, self._room):
+                self._add(label, self._marks.bar, piece, part)
+                label = ""
+
+    def own(self, label: str, text: str, part: str) -> None:
+        """Words of the console or of the operator: no bar."""
+        for piece in wrap(text, self._room):
+            self._add(label, " ", piece, part)
+            label = ""
+
+    def _add(self, label: str, bar: str, text: str, part: str) -> None:
+        gutter = f" {fit(label, _LABEL, self._marks.cut, right=True)} "
+        self.lines.append(((gutter, "gutter"), (f"{bar} ", "bar"), (text, part)))
+
+
+# ------------------------------------------------------------------ around the body
+
+
+def title_lines(card: CardView, width: int) -> list[Line]:
+    """Whose request it is."""
+    return [
+        ((fit(f" {piece}", width), "title" if at == 0 else "subtitle"),)
+        for at, text in enumerate(card.title)
+        for piece in wrap(text, width - 2)
+    ]
+
+
+def rule_line(width: int, marks: Marks) -> Line:
+    """The line that parts what was asked from what can be done."""
+    return ((marks.rule * width, "rule"),)
+
+
+def option_lines(options: Sequence[CardOption], width: int) -> list[Line]:
+    """One option below the other: key, label, what happens then; wrapped, never cut."""
+    widest = max((width_of(option.label) for option in options), default=0)
+    label_room = min(widest, _OPTION_LABEL_MOST, max(2, width - _OPTION_KEY))
+    note_room = width - _OPTION_KEY - label_room - 2
+    beside = note_room >= _OPTION_NOTE_LEAST
+    lines: list[Line] = []
+    for option in options:
+        labels = wrap(option.label, label_room)
+        notes = wrap(option.note, note_room if beside else width - _OPTION_KEY - 2) if option.note else []
+        key_part = "option-key" if option.enabled else "option-blocked"
+        label_part = f"tone-{option.tone}" if option.enabled else "option-blocked"
+        key = f"  {flat(option.key)}"
+        if beside:
+            for at, (label, note) in enumerate(zip_longest(labels, notes, fillvalue="")):
+                lines.append(_option(key if at == 0 else "", label, note, label_room, key_part, label_part))
+        else:
+            for at, label in enumerate(labels):
+                lines.append(_option(key if at == 0 else "", label, "", label_room, key_part, label_part))
+            lines.extend(((" " * (_OPTION_KEY + 2), "option-note"), (note, "option-note")) for note in notes)
+    return lines
+
+
+def _option(key: str, label: str, note: str, room: int, key_part: str, label_part: str) -> Line:
+    return (
+        (fit(key, _OPTION_KEY), key_part),
+        (fit(label, room), label_part),
+        ("  ", "option-note"),
+        (flat(note), "option-note"),
+    )
+
+
+def ending_lines(card: CardView, width: int) -> list[Line]:
+    """How the request ended."""
+    return [((f"  {piece}", "ending"),) for piece in wrap(card.ending, width - 3)]
+
+
+def state_lines(card: CardView, width: int) -> list[Line]:
+    """Whether a key counts yet, what happens without one, and the digest."""
+    digest = f"digest {flat(card.digest_short)} " if card.digest_short else ""
+    texts = [flat(text) for text in ((card.armed, card.deadline) if card.open else ()) if text]
+    joined = "   ".join(texts)
+    if width_of(joined) + 2 + 3 + width_of(digest) <= width:
+        return [_state(joined, digest, width)]
+    lines: list[Line] = [((f"  {piece}", "state"),) for text in texts for piece in wrap(text, width - 3)]
+    if digest:
+        lines.append(_state("", digest, width))
+    return lines
+
+
+def _state(text: str, digest: str, width: int) -> Line:
+    room = max(0, width - width_of(digest))
+    return ((fit(f"  {text}", room), "state"), (digest, "digest"))

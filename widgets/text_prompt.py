@@ -1,0 +1,245 @@
+"""The text prompt: a line to write in, that grows, and that keeps every key to itself."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
+
+from watchfloor.text import Clean, clean
+from widgets.cells import fit, width_of
+from widgets.marks import UNICODE_MARKS, Marks
+from widgets.painting import Painted, strip_of
+
+_SUBMIT = "enter"
+_CANCEL = "escape"
+_NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
+
+
+class _Label(Painted):
+    """What is written, to whom, and the two keys that end it."""
+
+    PREFIX = "prompt-label"
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"prompt-label--hint"}
+
+    DEFAULT_CSS = """
+    _Label {
+        height: 1;
+        width: 1fr;
+        color: $wf-attention;
+        text-style: bold;
+        & > .prompt-label--hint { color: $wf-quiet; text-style: not bold; }
+    }
+    """
+
+    def __init__(self, marks: Marks) -> None:
+        super().__init__()
+        self._marks = marks
+        self._text = Clean("")
+        self._hint = ""
+
+    def say(self, text: Clean, hint: str) -> None:
+        self._text, self._hint = text, hint
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        ground = self.paint("")
+        hint = self._hint if width_of(self._hint) + 8 < width else ""
+        room = max(0, width - len(hint) - 3)
+        parts: list[tuple[str, Style]] = [
+            (" ", ground),
+            (fit(self._text, room, self._marks.cut), ground),
+            (" ", ground),
+            (hint, self.paint("hint")),
+        ]
+        return strip_of(parts, width, ground)
+
+
+class _Area(TextArea):
+    """A text area that leaves ending, cancelling and line breaks to the prompt."""
+
+    async def on_key(self, event: events.Key) -> None:
+        if event.key in (_SUBMIT, _CANCEL, *_NEW_LINE):
+            event.prevent_default()
+
+    async def on_paste(self, event: events.Paste) -> None:
+        # A terminal may paste control sequences. What is sent must be what is seen.
+        event.stop()
+        event.prevent_default()
+        self.replace(_pasted(event.text), *self.selection, maintain_selection_offset=False)
+
+
+class _Secret(Input):
+    """A line whose text is not shown."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        first_line = _pasted(event.text).split("\n", 1)[0]
+        if self.selection.is_empty:
+            self.insert_text_at_cursor(first_line)
+        else:
+            self.replace(first_line, *self.selection)
+
+
+def _pasted(text: str) -> Clean:
+    return clean(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+class TextPrompt(Vertical):
+    """Asks for a text: a reason, an answer, a message.
+
+    Hidden until `ask`. While it has the focus no binding of the screen or of the application fires,
+    except those that the application marks as having priority. Enter submits, escape cancels,
+    ctrl+j begins a new line; both ends hide the prompt and give the focus back.
+    """
+
+    DEFAULT_CSS = """
+    TextPrompt {
+        height: auto;
+        width: 1fr;
+        background: $wf-bar;
+        display: none;
+        & > TextArea, & > TextArea:focus {
+            height: auto;
+            max-height: 6;
+            border: none;
+            padding: 0 1;
+            background: $wf-cursor;
+            color: $wf-plain;
+        }
+        & > Input, & > Input:focus {
+            height: 1;
+            border: none;
+            padding: 0 1;
+            background: $wf-cursor;
+            color: $wf-plain;
+        }
+    }
+    """
+
+    class Submitted(Message):
+        """The text was sent off. It is what the operator wrote, line breaks included."""
+
+        def __init__(self, prompt: TextPrompt, text: str) -> None:
+            super().__init__()
+            self.prompt = prompt
+            self.text = text
+
+        @property
+        def control(self) -> TextPrompt:
+            return self.prompt
+
+    class Cancelled(Message):
+        """Nothing is to be sent."""
+
+        def __init__(self, prompt: TextPrompt) -> None:
+            super().__init__()
+            self.prompt = prompt
+
+        @property
+        def control(self) -> TextPrompt:
+            return self.prompt
+
+    def __init__(
+        self,
+        *,
+        marks: Marks = UNICODE_MARKS,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Create a prompt.
+
+        Args:
+            marks: The characters it draws by itself.
+        """
+        super().__init__(name=name, id=id, classes=classes)
+        self._label = _Label(marks)
+        self._area = _Area(soft_wrap=True, highlight_cursor_line=False)
+        self._area.cursor_blink = False
+        self._secret = _Secret(password=True)
+        self._secret.cursor_blink = False
+        self._is_secret = False
+        self._before: Widget | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self._label
+        yield self._area
+        yield self._secret
+
+    @property
+    def is_open(self) -> bool:
+        """Is a text being asked for?"""
+        return self.display
+
+    @property
+    def text(self) -> str:
+        """What is written so far."""
+        return self._secret.value if self._is_secret else self._area.text
+
+    def ask(self, label: Clean, *, initial: Clean | None = None, secret: bool = False) -> None:
+        """Show the prompt, empty or with `initial`, and take the focus.
+
+        Args:
+            label: What is asked for, and to whom it goes.
+            initial: The text to begin with.
+            secret: Do not show what is written; one line only.
+        """
+        if not self.is_open:
+            self._before = self.screen.focused
+        self._is_secret = secret
+        # ctrl+j is the one key for a line break that every terminal can send.
+        self._label.say(label, "enter sends  esc leaves" + ("" if secret else "  ctrl+j new line"))
+        self._area.display = not secret
+        self._secret.display = secret
+        self._area.text = "" if secret else (initial or "")
+        self._secret.value = (initial or "") if secret else ""
+        self.display = True
+        field: Widget = self._secret if secret else self._area
+        field.focus()
+        self._area.move_cursor(self._area.document.end)
+        self._secret.cursor_position = len(self._secret.value)
+
+    def close(self) -> None:
+        """Hide the prompt, forget what was written and give the focus back."""
+        self.display = False
+        self._area.text = ""
+        self._secret.value = ""
+        before, self._before = self._before, None
+        if before is not None and before.is_attached:
+            before.focus()
+
+    async def on_key(self, event: events.Key) -> None:
+        """Take every key that the field did not write down; none goes further up."""
+        event.stop()
+        if event.key == _SUBMIT:
+            text = self.text
+            self.close()
+            self.post_message(self.Submitted(self, text))
+        elif event.key == _CANCEL:
+            self.close()
+            self.post_message(self.Cancelled(self))
+        elif event.key in _NEW_LINE and not self._is_secret:
+            self._area.replace("\n", *self._area.selection, maintain_selection_offset=False)
+        else:
+            await self._edit(event.key)
+
+    async def _edit(self, key: str) -> None:
+        """Run the field's own binding for the key, such as those that move the cursor.
+
+        The toolkit would do so only after the key has reached the application, with all bindings
+        on the way in play.
+        """
+        active = self.screen.active_bindings.get(key)
+        if active is not None and active.enabled and active.node in (self._area, self._secret):
+            await self.app.run_action(active.binding.action, active.node)
