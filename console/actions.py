@@ -1,0 +1,140 @@
+"""What an operator can do from the keyboard: one table that keys, footer and help are made from.
+
+An action is one intervention (`primitive` set) or something that the application does by itself. Nothing here
+says how it is done; the screens hold one handler for each id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from watchfloor.words import OptionKind, Primitive, RequestKind
+
+
+class Needs(StrEnum):
+    """What must be there for an action to have a target."""
+
+    NOTHING = "nothing"
+    SESSION = "session"
+    REQUEST = "request"
+
+
+class Group(StrEnum):
+    """Under which heading the help lists an action, in this order."""
+
+    DECIDE = "Decide"
+    STEER = "Intervene"
+    LOOK = "Look"
+    APPLICATION = "Console"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a key does.
+
+    `keys` are names as the toolkit spells them. `kind` and `option` narrow a decision: the kind of request that it is
+    for, and the kind of option without which it is not offered. `detail` is the option of the primitive that it needs
+    (pause at once needs `interrupt`). `danger`: asks before it acts. `footer` False: too common to spend room on.
+    `everywhere`: works on every screen, and even where a text box owns all other keys.
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    help: str
+    group: Group
+    needs: Needs = Needs.NOTHING
+    primitive: Primitive | None = None
+    kind: RequestKind | None = None
+    option: OptionKind | None = None
+    detail: str | None = None
+    danger: bool = False
+    footer: bool = False
+    everywhere: bool = False
+
+    @property
+    def intervenes(self) -> bool:
+        """Does it change something at a source? A console that only reads has no such action."""
+        return self.primitive is not None
+
+
+def _decide(id: str, key: str, label: str, help: str, option: OptionKind | None) -> Action:
+    return Action(
+        id,
+        (key,),
+        label,
+        help,
+        Group.DECIDE,
+        Needs.REQUEST,
+        Primitive.APPROVE,
+        kind=RequestKind.APPROVAL,
+        option=option,
+        footer=True,
+    )
+
+
+def _steer(
+    id: str, key: str, label: str, help: str, primitive: Primitive, *, detail: str | None = None, danger: bool = False
+) -> Action:
+    return Action(
+        id, (key,), label, help, Group.STEER, Needs.SESSION, primitive, detail=detail, danger=danger, footer=True
+    )
+
+
+def _look(id: str, keys: tuple[str, ...], label: str, help: str, *, footer: bool = False) -> Action:
+    return Action(id, keys, label, help, Group.LOOK, footer=footer)
+
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    _decide("approve", "a", "approve", "allow what is shown, this once", OptionKind.ALLOW),
+    _decide("options", "A", "options", "every option that the request offers", None),
+    _decide("deny", "d", "deny", "deny what is shown", OptionKind.DENY),
+    _decide("deny_reason", "D", "deny, say why", "deny, and tell the agent why", OptionKind.DENY),
+    Action(
+        "answer",
+        ("o",),
+        "answer",
+        "answer the question: choose, or write",
+        Group.DECIDE,
+        Needs.REQUEST,
+        Primitive.ANSWER,
+        kind=RequestKind.QUESTION,
+        footer=True,
+    ),
+    _steer("send", "s", "send", "write a message to the agent", Primitive.SEND),
+    _steer("pause", "p", "pause", "pause where the agent next can", Primitive.PAUSE),
+    _steer("pause_now", "P", "pause now", "pause, and cut off what runs", Primitive.PAUSE, detail="interrupt"),
+    _steer("interrupt", "x", "interrupt", "end the turn; the agent takes more input", Primitive.INTERRUPT),
+    _steer("resume", "r", "resume", "go on, start, retry or relaunch, as the footer says", Primitive.RESUME),
+    _steer(
+        "reseed", "R", "clear", "empty its conversation, after asking", Primitive.RESEED, detail="clear", danger=True
+    ),
+    _steer("stop", "X", "stop", "end the session, after asking", Primitive.STOP, danger=True),
+    _look("next", ("i",), "next request", "show the request that waits longest, then the next", footer=True),
+    _look("open", ("enter",), "open", "show the request of the selected session"),
+    _look("back", ("escape",), "back", "close what is open"),
+    _look("down", ("j", "down"), "down", "next line"),
+    _look("up", ("k", "up"), "up", "line before"),
+    _look("page_down", ("pagedown",), "page down", "next page"),
+    _look("page_up", ("pageup",), "page up", "page before"),
+    _look("last", ("end", "G"), "end", "the end: newest event, end of a long command"),
+    _look("first", ("home", "g"), "start", "the start"),
+    _look("left", ("left",), "left", "long lines: to the left"),
+    _look("right", ("right",), "right", "long lines: to the right"),
+    _look("focus_next", ("tab",), "next part", "roster, log, card"),
+    _look("focus_previous", ("shift+tab",), "part before", "roster, log, card, backwards"),
+    _look("facts", ("f",), "facts", "what is known of the session, where the screen has no room beside"),
+    _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned"),
+    Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True),
+    Action("quit", ("q",), "quit", "leave; says first what goes on and what ends", Group.APPLICATION, footer=True),
+    Action("leave", ("ctrl+c",), "leave", "close what is asked; else as quit", Group.APPLICATION, everywhere=True),
+)
+
+BY_ID: Final = {action.id: action for action in ACTIONS}
+
+
+def actions(*, read_only: bool) -> tuple[Action, ...]:
+    """The actions of this console, in the order of footer and help."""
+    return tuple(action for action in ACTIONS if not (read_only and action.intervenes))

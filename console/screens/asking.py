@@ -1,0 +1,67 @@
+"""What the drawer asks an operator: plain descriptions, without the toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from watchfloor.text import Clean
+from widgets.tones import Segment, Tone
+
+NOTHING = Clean("")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing to choose. `value` goes back exactly as it is; `key` is the printable key that chooses it at once.
+
+    `blocked` says why it cannot be chosen; "" where it can.
+    """
+
+    value: str
+    key: Clean
+    label: Clean
+    details: tuple[Clean, ...] = ()
+    tone: Tone = "plain"
+    blocked: Clean = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class TextBox:
+    """A line of text to be written. `check` says what is wrong with it, or "". A secret one shows no character."""
+
+    secret: bool = False
+    check: Callable[[str], Clean] = lambda text: NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the operator gave: the values of what was chosen, or a text."""
+
+    values: tuple[str, ...] = ()
+    text: str = ""
+
+
+Then: TypeAlias = Callable[[Answer], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question to the operator, with either choices or a text box.
+
+    `title` says what it is about and to whom it goes, `about` what it will do. `cursor`: the choices can be walked
+    through and taken by enter; without it only their keys count, so that no enter that was typed ahead decides.
+    `many`: several can be marked. `ended` is asked again all the time; once it gives a reason nothing can be given
+    any more, but the drawer stays: keys that were meant for it must not fall through to what lies below.
+    """
+
+    title: tuple[Segment, ...]
+    then: Then
+    about: tuple[Segment, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    cursor: bool = False
+    many: bool = False
+    text: TextBox | None = None
+    enter: Clean = Clean("send")  # noqa: RUF009 - an immutable text
+    ended: Callable[[], Clean] = lambda: NOTHING

@@ -1,0 +1,193 @@
+"""A list to choose from: the keys of the choices, a cursor where that is safe, marks where several may be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final
+
+from rich.style import Style
+from textual import events
+from textual.strip import Strip
+
+from console.screens.asking import Ask, Choice
+from widgets.cells import fit, wrap
+from widgets.marks import UNICODE_MARKS, Marks
+from widgets.painting import LineView, strip_of, tone_classes, tone_css
+from widgets.tones import Segment
+
+_KEY: Final = 6
+
+
+class Choices(LineView):
+    """The explanation and the choices of an `Ask`, wrapped, nothing cut."""
+
+    PREFIX = "choices"
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *tone_classes("choices"),
+        "choices--key",
+        "choices--detail",
+        "choices--cursor",
+    }
+    """
+    | Class | Description |
+    | :- | :- |
+    | `choices--tone-…` | A text of that tone. |
+    | `choices--key` | The key of a choice. |
+    | `choices--detail` | What a choice does, below its label. |
+    | `choices--cursor` | The ground of the choice that enter takes. |
+    """
+
+    DEFAULT_CSS = (
+        tone_css("Choices", "choices")
+        + """
+    Choices {
+        background: $wf-card;
+        & > .choices--key { color: $wf-attention; text-style: bold; }
+        & > .choices--detail { color: $wf-quiet; }
+        & > .choices--cursor { background: $wf-cursor; }
+    }
+    """
+    )
+
+    ALLOW_SELECT = False
+
+    def __init__(
+        self, give: Callable[[tuple[int, ...]], None], *, marks: Marks = UNICODE_MARKS, id: str | None = None
+    ) -> None:
+        """Create an empty list that hands the places of what is chosen to `give`."""
+        super().__init__(id=id)
+        self._give = give
+        self._marks = marks
+        self._about: Sequence[Segment] = ()
+        self._choices: Sequence[Choice] = ()
+        self._walks = False
+        self._many = False
+        self._at: int | None = None
+        self._marked: set[int] = set()
+        self._lines: list[tuple[int | None, list[tuple[str, str]]]] = []
+
+        # All keys are handled here, in the order in which they were typed; bindings act later than that.
+        self._acts: Mapping[str, Callable[[], None]] = {
+            "up": lambda: self._move(-1),
+            "k": lambda: self._move(-1),
+            "down": lambda: self._move(1),
+            "j": lambda: self._move(1),
+            "space": self._mark,
+            "enter": self._take,
+        }
+
+    def show(self, ask: Ask | None) -> None:
+        """Take up a question, or none; nothing is chosen in advance."""
+        self._about, self._choices = (ask.about, ask.choices) if ask else ((), ())
+        self._walks = ask is not None and (ask.cursor or ask.many)
+        self._many = ask is not None and ask.many
+        self._at = None
+        self._marked.clear()
+        self._arrange()
+        self.jump(0)
+
+    def lines_at(self, width: int) -> int:
+        """How many lines the question takes at this width of the widget."""
+        return len(self._laid(width - self.scrollbar_size_vertical))
+
+    # -------------------------------------------------------------- keys
+
+    def on_key(self, event: events.Key) -> None:
+        """A choice's own key takes it; with marks it turns its mark."""
+        for place, choice in enumerate(self._choices):
+            if choice.key and event.character == choice.key:
+                self._choose(place)
+                break
+        else:
+            act = self._acts.get(event.key)
+            if act is None:
+                return
+            act()
+        event.stop()
+        event.prevent_default()
+
+    def _move(self, by: int) -> None:
+        """Move the cursor; the first move comes in from the edge."""
+        if not self._walks or not self._choices:
+            self.jump(self.scroll_offset.y + by)
+            return
+        last = len(self._choices) - 1
+        entry = 0 if by > 0 else last
+        self._at = entry if self._at is None else max(0, min(last, self._at + by))
+        self._reveal()
+        self._arrange()
+
+    def _mark(self) -> None:
+        if self._many and self._at is not None:
+            self._choose(self._at)
+
+    def _take(self) -> None:
+        """Take what is marked, or what is under the cursor."""
+        if self._many:
+            self._give(tuple(sorted(self._marked)))
+        elif self._at is not None:
+            self._choose(self._at)
+
+    def _choose(self, place: int) -> None:
+        if self._many:
+            self._at = place
+            self._marked ^= {place}
+            self._arrange()
+            return
+        self._give((place,))
+
+    def _reveal(self) -> None:
+        mine = [y for y, (place, _) in enumerate(self._lines) if place == self._at]
+        if not mine:
+            return
+        top, height = self.scroll_offset.y, max(1, self.size.height)
+        if mine[0] < top:
+            self.jump(mine[0])
+        elif mine[-1] >= top + height:
+            self.jump(mine[-1] - height + 1)
+
+    # -------------------------------------------------------------- painting
+
+    def on_resize(self) -> None:
+        """Wrap again."""
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self._lines = self._laid(self.line_width)
+        self.set_extent(len(self._lines))
+        self.refresh()
+
+    def _laid(self, width: int) -> list[tuple[int | None, list[tuple[str, str]]]]:
+        lines: list[tuple[int | None, list[tuple[str, str]]]] = []
+        for text, tone in self._about:
+            lines.extend((None, [("  ", ""), (piece, f"tone-{tone}")]) for piece in wrap(text, width - 3))
+        if self._about and self._choices:
+            lines.append((None, []))
+        for place, choice in enumerate(self._choices):
+            lines.extend((place, line) for line in self._choice(place, choice, width))
+        return lines
+
+    def _choice(self, place: int, choice: Choice, width: int) -> list[list[tuple[str, str]]]:
+        room = max(2, width - _KEY - 1)
+        tone = "tone-quiet" if choice.blocked else f"tone-{choice.tone}"
+        mark = (self._marks.marked if place in self._marked else " ") if self._many else ""
+        key = fit(f"  {mark}{choice.key}", _KEY)
+        lines: list[list[tuple[str, str]]] = []
+        for piece in wrap(choice.label, room):
+            lead = (key, "detail" if choice.blocked else "key") if not lines else (" " * _KEY, "")
+            lines.append([lead, (piece, tone)])
+        for detail in (*choice.details, choice.blocked):
+            if detail:
+                lines.extend([(" " * _KEY, ""), (piece, "detail")] for piece in wrap(detail, room))
+        return lines
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        at = self.scroll_offset.y + y
+        if at >= len(self._lines):
+            return Strip.blank(width, self.paint(""))
+        place, parts = self._lines[at]
+        ground = "cursor" if place is not None and place == self._at else ""
+        painted: list[tuple[str, Style]] = [(text, self.paint(part, ground)) for text, part in parts]
+        return strip_of(painted, width, self.paint("", ground))
