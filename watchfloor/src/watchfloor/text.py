@@ -296,7 +296,7 @@ def since(ms: int) -> str:
 
 
 class _Shape(NamedTuple):
-    """One known form of a secret. Group `hide` is masked, group `hint` right before it stays."""
+    """One known form of a secret. The last group that matched is masked; a group `hint` right before it stays."""
 
     needles: tuple[str, ...]  # the pattern cannot match unless the lower-cased text holds one of them
     pattern: re.Pattern[str]
@@ -311,41 +311,61 @@ class _Span(NamedTuple):
 
 
 _SHORTEST_EXTRA = 4
-# A masked value, a reference or a piece of a program in place of a value: nothing to mask.
-_HARMLESS = (
+
+# Hostile text must not make these slow: every repeat that something may still fail after is bounded or possessive, and
+# no pattern can begin inside the run of characters that an earlier try has crossed in vain.
+
+# A token begins a word, or follows a colour sequence, whose last letter only looks like part of the word.
+_AFTER_COLOUR = r"(?<=[\[;]m)|(?<=[\[;]\dm)|(?<=[\[;]\d\dm)|(?<=[\[;]\d{3}m)"
+_BEGIN = rf"(?:(?<![A-Za-z0-9])|{_AFTER_COLOUR})"
+# Already masked, a reference, a piece of a program or a remark in place of a value: nothing to mask.
+_REAL = (
     r"(?![\w.-]{0,12}…\[masked)(?!\$|%[A-Za-z]|\{\{|<|\*{3})(?![A-Za-z_][\w.]{0,80}[(\[])"
-    r"(?!(?:none|null|nil|true|false|str|string|int|bytes|bool|any|undefined|optional|required|os|process|self|args"
-    r"|config|settings|env|input|getpass|password|passwd|passphrase|secret|token|key)(?![A-Za-z0-9_-]))"
+    r"(?!(?:none|null|nil|true|false|str|string|int|bytes|bool|any|undefined|optional|required|missing|invalid|incorrect"
+    r"|expired|os|process|self|args|config|settings|env|input|getpass|password|passwd|passphrase|secret|token|key)"
+    r"(?![A-Za-z0-9_-]))"
 )
+_RANDOM = r"(?=[^\s\"']{0,200}\d|[^\s\"']{20})"
+# Names that mean a secret whatever the value, and names that mean one if the value looks random. Neither counts as the
+# user in a URL: what stands there ends at the @.
+_NOT_A_USER = r"(?<!://)(?<!://x-)(?<!://x-access-)"
 _STRONG_NAMES = (
-    r"(?:passw(?:or)?d|(?<!no)passwd|passphrase|pwd(?!\\?[\"']?\s{0,3}[=:]\s{0,3}\\?[\"']?[/~.])|secret"
+    rf"{_NOT_A_USER}(?:(?<!no)passw(?:or)?d|passphrase|secret|pwd(?!\\?[\"']?[ \t]{{0,3}}[=:][ \t]{{0,3}}\\?[\"']?[/~.])"
     r"|(?:secret|private|access|api|account|signing|encryption)[_-]?(?:access[_-]?)?key"
-    r"|(?:access|auth|refresh|api|bearer|session|id)[_-]?token)"
+    r"|(?:access|auth|refresh|api|bearer|session)[_-]?token)"
 )
 _WEAK_NAMES = (
-    "(?:token|credentials?|"
+    _NOT_A_USER
+    + "(?:token|credentials?|"
     + "".join(f"(?<!{word}[_-])" for word in ("public", "primary", "foreign", "sort", "cache", "partition"))
     + "(?<![A-Za-z])key)"
 )
-_NAME_ENDS = r"(?:_?(?:base|value|text|b64|base64|\d{1,3}))?\\{0,3}[\"']?\s{0,3}(?:=>|:=|[=:](?!=))\s{0,3}"
-_BARE = r"[^\s\"'`;&|<>…␊␍␉\\]"
-_QUOTED = r"\\{0,3}(?P<q>[\"'])"
+_IS = r"(?:_?(?:base|value|text|b64|base64|\d{1,3}))?\\{0,3}[\"']?[ \t]{0,3}(?:=>|:=|[=:](?!=))[ \t]{0,3}"
+_FLAG = (
+    r"(?<!-)--(?=[a-z0-9])[a-z0-9-]{0,40}"
+    r"(?:passw(?:or)?d|passphrase|token|secret|api-?key|access-key|secret-key)[ \t]{1,3}"
+)
+
+
+def _value(least: int, check: str = _REAL) -> str:
+    """A value of at least so many characters: in quotes, in quotes that are escaped themselves, or bare."""
+    return (
+        rf"(?:([\"']){check}((?:(?!\1)[^\\\n]|\\.){{{least},}}+)"
+        rf"|\\{{1,3}}[\"']{check}([^\\\n\"']{{{least},}}+)"
+        rf"|{check}((?:[^\s\"'`;&|<>…␊␍␉\\]|\\[^nrt\"'\s␊␍␉…]){{{least},}}+))"
+    )
 
 
 @cache
 def _shapes() -> tuple[_Shape, ...]:
     """The known forms, compiled at the first use: compiling takes longer than importing the rest of this module."""
-    # A secret may follow the end of a colour sequence, whose last letter would look like part of a word.
-    begin = r"(?:(?<![A-Za-z0-9])|(?<=[0-9;\[]m))"
     compile_, fold = re.compile, re.IGNORECASE
-    value = rf"(?:{_QUOTED}{_HARMLESS}(?P<hide>(?:(?!(?P=q))[^\\\n]){{1,4096}})|{_HARMLESS}(?P<bare>{_BARE}{{1,4096}}))"
-    random = r"(?=[^\s\"']{0,200}\d|[^\s\"']{20})"
     return (
         _Shape(
             ("sk-",),
             compile_(
-                begin + r"(?P<hint>sk-(?:ant-|proj-|svcacct-|admin-|or-v1-)?)"
-                r"(?P<hide>(?=[\w-]{0,200}[0-9A-Z]|[a-z]{20})[A-Za-z0-9_-]{16,})"
+                _BEGIN + r"(?P<hint>sk-(?:ant-|proj-|svcacct-|admin-|or-v1-)?)"
+                r"(?=[\w-]{0,200}[0-9A-Z]|[a-z]{20})([A-Za-z0-9_-]{16,}+)"
             ),
         ),
         _Shape(
@@ -354,75 +374,61 @@ def _shapes() -> tuple[_Shape, ...]:
                 *("pypi-", "aiza", "gsk_", "xai-", "k_live_", "k_test_", "whsec_", "ya29.", "dop_v1_"),
             ),
             compile_(
-                begin + r"(?P<hint>gh[pousr]_|github_pat_|glpat-|xox[a-z][.-]|xapp-|hf_|npm_|pypi-|AIza|gsk_|xai-"
-                r"|[sr]k_(?:live|test)_|whsec_|ya29\.|dop_v1_)(?P<hide>[A-Za-z0-9_.-]{14,}[A-Za-z0-9_-])"
+                _BEGIN + r"(?P<hint>gh[pousr]_|github_pat_|glpat-|xox[a-z][.-]|xapp-|hf_|npm_|pypi-|AIza|gsk_|xai-"
+                r"|[sr]k_(?:live|test)_|whsec_|ya29\.|dop_v1_)([A-Za-z0-9_-](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){14,}+)"
             ),
         ),
         _Shape(
             ("akia", "asia", "abia", "acca"),
-            compile_(begin + r"(?P<hint>AKIA|ASIA|ABIA|ACCA)(?P<hide>[A-Z0-9]{16})(?![A-Za-z0-9])"),
+            compile_(_BEGIN + r"(?P<hint>AKIA|ASIA|ABIA|ACCA)([A-Z0-9]{16})(?![A-Za-z0-9])"),
         ),
         _Shape(
             ("eyj",),
-            compile_(begin + r"(?P<hint>eyJ)(?P<hide>[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)"),
-        ),
-        _Shape(("hooks.slack.com/",), compile_(r"hooks\.slack\.com/\w{1,20}/(?P<hide>[A-Za-z0-9/_-]{16,})")),
-        _Shape(
-            ("private key",),
-            # To the end line where there is one (the body holds single dashes), else what looks like the body.
             compile_(
-                r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-                r"(?P<hide>(?!…\[masked)(?:[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{1,50}-----"
-                r"|[A-Za-z0-9+/=\s␊␍␉\\]++))"
+                rf"(?:(?<![A-Za-z0-9_-])|{_AFTER_COLOUR})(?P<hint>eyJ)"
+                r"([A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?)"
             ),
         ),
+        _Shape(("hooks.slack.com/",), compile_(r"hooks\.slack\.com/\w{1,20}/([A-Za-z0-9/_-]{16,}+)")),
         _Shape(
-            ("bearer",),
-            compile_(r"\bbearer\s{1,3}(?P<hide>" + _HARMLESS + random + r"[A-Za-z0-9._~+/=-]{8,})", fold),
+            ("private key",),
+            # To the end line where there is one (the body holds single dashes), else what looks like header and body.
+            compile_(
+                r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?!…\[masked)"
+                r"([^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{1,50}-----"
+                r"|(?:[\s␊␍]|\\[nr])*+(?:[A-Z][A-Za-z-]{2,30}: [^\n␊\\]{0,200}+(?:[\s␊␍]|\\[nr])++)*+"
+                r"[A-Za-z0-9+/=\s␊␍␉\\]++)"
+            ),
         ),
+        _Shape(("bearer",), compile_(rf"\bbearer[ \t]{{1,3}}{_REAL}{_RANDOM}([A-Za-z0-9._~+/=-]{{8,}}+)", fold)),
         _Shape(
             ("authorization",),
             compile_(
-                r"authorization\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?"
-                r"(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,3})?+(?P<hide>"
-                + _HARMLESS
-                + r"[^\s\"',;␊␍\\]{4,})",
+                r"authorization\\{0,3}[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\{0,3}[\"']?"
+                r"(?:(?:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,3}"
+                rf"{_REAL}([^\s\"',;␊␍\\]{{4,}}+)|{_REAL}{_RANDOM}([^\s\"',;␊␍\\]{{8,}}+))",
                 fold,
             ),
         ),
         _Shape(
             ("://",),
             compile_(
-                r"://(?:[^\s/?#:@\"'<>]{0,256}:(?P<hide>(?![\w.-]{0,12}…\[masked)(?!\$|\{|<|\*{3}|%[A-Za-z]+%)"
-                r"[^\s/?#\"'<>`]{1,512})|(?P<bare>[^\s/?#:@\"'<>…]{20,256}))@"
+                r"://(?:[^\s/?#:@\"'<>]{0,256}:(?![\w.-]{0,12}…\[masked)(?!\$|\{|<|\*{3}|%[A-Za-z]+%)"
+                r"([^\s/?#\"'<>`]{1,512})|([^\s/?#:@\"'<>…]{20,256}))@"
             ),
             sized=False,
         ),
         _Shape(
             ("passw", "passphrase", "pwd", "secret", "key", "token"),
-            compile_(_STRONG_NAMES + _NAME_ENDS + value, fold),
+            compile_(_STRONG_NAMES + _IS + _value(1), fold),
             sized=False,
         ),
         _Shape(
             ("token", "credential", "key"),
-            compile_(
-                _WEAK_NAMES
-                + _NAME_ENDS
-                + rf"(?:{_QUOTED}{_HARMLESS}{random}(?P<hide>(?:(?!(?P=q))[^\\\n]){{8,4096}})"
-                + rf"|{_HARMLESS}{random}(?P<bare>{_BARE}{{8,4096}}))",
-                fold,
-            ),
+            compile_(_WEAK_NAMES + _IS + _value(8, _REAL + _RANDOM), fold),
             sized=False,
         ),
-        _Shape(
-            ("--",),
-            compile_(
-                r"--[a-z0-9-]{0,40}(?:password|passwd|passphrase|token|secret|api-?key|access-key|secret-key)\s{1,3}(?!-)"
-                + value,
-                fold,
-            ),
-            sized=False,
-        ),
+        _Shape(("--",), compile_(_FLAG + "(?!-|id=|type=|env=)" + _value(1), fold), sized=False),
     )
 
 
@@ -438,9 +444,8 @@ def _found(s: str, extra: Iterable[str]) -> list[_Span]:
         if not any(needle in lowered for needle in shape.needles):
             continue
         for match in shape.pattern.finditer(s):
-            groups = match.groupdict()
-            start, end = match.span("bare" if groups.get("bare") is not None else "hide")
-            hint = len(groups.get("hint") or "")
+            start, end = match.span(match.lastindex or 0)
+            hint = len(match["hint"]) if "hint" in shape.pattern.groupindex else 0
             spans.append(_Span(start - hint, end, hint, shape.sized))
     return sorted(spans)
 
@@ -460,7 +465,7 @@ def redact(s: Clean, extra: Iterable[str] = ()) -> tuple[Clean, int]:
     for span in _found(s, extra):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
-            hint = max(last.hint, span.hint) if span.start == last.start else last.hint
+            hint = max(last.hint, span.hint) if span.start == last.start else min(last.hint, span.start - last.start)
             merged[-1] = _Span(last.start, max(last.end, span.end), hint, last.sized or span.sized)
         else:
             merged.append(span)
