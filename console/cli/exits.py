@@ -1,0 +1,93 @@
+"""How the command line ends: a status that scripts can rely on, one clear line, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from console.cli import out
+from console.config import state_folder
+from watchfloor.errors import AddressInUse, ConfigError, ConnectionFailed, WatchfloorError
+from watchfloor.text import clean, redact
+
+OK: Final = 0
+BUG: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+
+class Fail(WatchfloorError):
+    """Ends the program with one line and a status."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Usage(Fail):
+    """The command line asks for something that cannot be meant."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, USAGE)
+
+
+def guarded(body: Callable[[], int]) -> int:
+    """Run `body` and give the status to end with, whatever happens in it."""
+    try:
+        return body()
+    except Fail as failure:
+        code = failure.code
+        reason = str(failure)
+    except (ConnectionFailed, AddressInUse, ConfigError) as failure:
+        code = failure.exit_code
+        reason = str(failure)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return BROKEN_PIPE
+    except Exception as error:
+        code = BUG
+        reason = _unexpected(error)
+    try:
+        out.fail(reason)
+    except BrokenPipeError:
+        _forget_stdout()
+    return code
+
+
+def _forget_stdout() -> None:
+    """Nobody reads any more; the interpreter must not try once more when it ends, and complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+
+
+def _unexpected(error: Exception) -> str:
+    """Write the whole story into the log; returns the line that says where."""
+    path = state_folder() / "watchfloor.log"
+    what = f"{type(error).__name__} (a fault of this program, not of yours)"
+    try:
+        write_log(path, error)
+    except OSError as fault:
+        return f"{what}; it could not be written to {path}: {fault.strerror or fault}"
+    return f"{what}; what happened is in {path}"
+
+
+def write_log(path: Path, error: BaseException) -> None:
+    """Append the traceback to the log, which only its user can read. Known forms of secrets are masked."""
+    story = "".join(traceback.format_exception(error))
+    masked, _ = redact(clean(story))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f"--- {datetime.now(UTC).isoformat(timespec='seconds')} pid {os.getpid()}\n{masked}\n")

@@ -1,0 +1,1 @@
+"""The command line without a network: what it understands, what it prints, how it ends."""

@@ -1,0 +1,116 @@
+"""What the command line understands, and what it says about what it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.cli.exits import Usage
+from console.cli.parser import fields, parse
+
+DIGEST = "sha256:" + "0" * 64
+URL = "ws://127.0.0.1:7340"
+
+
+@pytest.mark.parametrize(
+    ("line", "handler"),
+    [
+        ("", "start:bare"),
+        ("--read-only", "start:bare"),
+        (f"connect {URL} ws://127.0.0.1:7341", "start:connect"),
+        ("demo --agents 12 --rate 50 --seed 3", "start:demo"),
+        ("demo --serve 127.0.0.1:0", "start:demo"),
+        ("run -- make test", "serve:run"),
+        (f"sessions {URL} --json", "records:sessions"),
+        (f"requests {URL}", "records:requests"),
+        (f"events {URL} --session s --after 3 --follow --count 5", "records:events"),
+        (f"send {URL} s hello --priority queue", "verbs:intervene"),
+        (f"pause {URL} s --interrupt --attempt 2 --turn t --id c1 --wait 5 --json", "verbs:intervene"),
+        (f"interrupt {URL} s", "verbs:intervene"),
+        (f"resume {URL} s", "verbs:intervene"),
+        (f"stop {URL} s --kill --reason late", "verbs:intervene"),
+        (f"reseed {URL} s --mode clear", "verbs:intervene"),
+        (f"approve {URL} s r --digest {DIGEST}", "verbs:intervene"),
+        (f"deny {URL} s r --current --option no --note why", "verbs:intervene"),
+        (f"answer {URL} s r --text main --current", "verbs:intervene"),
+        ("schema", "settings:schema"),
+        ("config check", "settings:config"),
+    ],
+)
+def test_every_verb_is_handed_to_its_module(line: str, handler: str) -> None:
+    assert parse(line.split()).handler == handler
+
+
+@pytest.mark.parametrize("line", [f"--read-only sessions {URL}", f"sessions {URL} --read-only", "--read-only"])
+def test_read_only_may_stand_before_and_after_the_verb(line: str) -> None:
+    assert parse(line.split()).read_only is True
+
+
+def test_without_it_nothing_is_read_only() -> None:
+    assert parse(["sessions", URL]).read_only is False
+
+
+def test_what_follows_the_dashes_belongs_to_the_program() -> None:
+    args = parse(["run", "--stdin", "--exit", "--name", "x", "--", "sh", "-c", "echo --exit", "--", "--name"])
+    assert args.program == ["sh", "-c", "echo --exit", "--", "--name"]
+    assert (args.stdin, args.exit, args.observe, args.name) == (True, True, False, "x")
+    assert args.serve == ("127.0.0.1", 0)
+
+
+def test_dashes_of_other_verbs_are_theirs() -> None:
+    assert parse(["send", URL, "s", "--", "--force"]).text == "--force"
+    assert parse(["send", "run", "s", "--", "--force"]).url == "run"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("127.0.0.1:7340", ("127.0.0.1", 7340)), ("[::1]:0", ("::1", 0)), ("localhost:1", ("localhost", 1))],
+)
+def test_addresses(text: str, address: tuple[str, int]) -> None:
+    assert parse(["demo", "--serve", text]).serve == address
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("nonsense", "invalid choice: 'nonsense'"),
+        ("sessions", "the following arguments are required: URL; see watchfloor sessions --help"),
+        ("run", "write the program to run after --"),
+        ("run --", "write the program to run after --"),
+        ("run make", "unrecognized arguments: make"),
+        (f"approve {URL} s r", "one of the arguments --digest --current is required"),
+        (f"approve {URL} s r --current --digest {DIGEST}", "not allowed with argument"),
+        (f"approve {URL} s r --digest 12", "'12' is not a digest: sha256: and 64 hexadecimal digits"),
+        (f"answer {URL} s r --current", "one of the arguments --option --text --fields is required"),
+        (f"send {URL} s", "required: TEXT"),
+        (f"send {URL} s x --priority soon", "invalid choice: 'soon'"),
+        (f"pause {URL} s --wait -1", "'-1' is not a number of seconds"),
+        (f"pause {URL} s --attempt x", "'x' is not a whole number, 0 or more"),
+        (f"pause {URL} s --att 1", "unrecognized arguments: --att"),
+        (f"reseed {URL} s", "required: --mode"),
+        (f"events {URL} --after 1 --after-pos 1", "not allowed with argument"),
+        (f"events {URL} --count 0", "'0' is not a whole number, 1 or more"),
+        ("demo --serve 7340", "'7340' is not HOST:PORT"),
+        ("demo --serve ::1:7340", "'::1:7340' is not HOST:PORT"),
+        ("demo --serve h:70000", "'h:70000' is not HOST:PORT"),
+        ("demo --rate 0", "'0' is not a number of events a second"),
+        (f"connect --token-env A --token-file b {URL}", "not allowed with argument"),
+        ("config", "the following arguments are required: what"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_clear_line(line: str, says: str) -> None:
+    with pytest.raises(Usage) as caught:
+        parse(line.split())
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.code == 2
+
+
+def test_fields_are_a_json_object() -> None:
+    assert fields('{"branch": "main", "force": false}') == {"branch": "main", "force": False}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"s3cret"', "s3cret"])
+def test_what_is_not_an_object_is_refused_without_being_repeated(text: str) -> None:
+    with pytest.raises(Usage, match="--fields must be a JSON object") as caught:
+        fields(text)
+    assert "s3cret" not in str(caught.value)

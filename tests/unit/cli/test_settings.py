@@ -1,0 +1,76 @@
+"""`watchfloor config`: where it is, a first one, and whether it is in order."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from watchfloor.protocol.schema import schema
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    where = tmp_path / "conf" / "config.toml"
+    monkeypatch.setenv("WATCHFLOOR_CONFIG", str(where))
+    return where
+
+
+def test_path(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "path"]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+
+
+def test_init_writes_one_that_is_in_order_and_never_over_another(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "init"]) == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert main(["config", "check"]) == 0
+    assert capsys.readouterr().out.endswith(f"{path} is in order: 0 sources\n")
+
+    path.write_text("mouse = false\n")
+    assert main(["config", "init"]) == 2
+    assert capsys.readouterr().err == f"watchfloor: {path} exists already and is left as it is\n"
+    assert path.read_text() == "mouse = false\n"
+
+
+def test_check_tells_every_fault(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.parent.mkdir()
+    path.write_text("mose = true\naudit = 3\n")
+    assert main(["config", "check"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"watchfloor: {path}:1: mose: there is no such key; did you mean mouse?",
+        f"watchfloor: {path}:2: audit: it must be a text in quotes",
+    ]
+
+
+def test_check_looks_for_the_tokens(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.parent.mkdir()
+    path.write_text(
+        '[[source]]\nname = "a"\nurl = "ws://h:1"\ntoken_file = "none"\n'
+        '[[source]]\nname = "b"\nurl = "ws://h:2"\ntoken_env = "WATCHFLOOR_TEST_MISSING"\n'
+    )
+    assert main(["config", "check"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"watchfloor: {path.parent / 'none'}: there is no such token file",
+        "watchfloor: source 'b': the environment variable WATCHFLOOR_TEST_MISSING with its token is not set",
+    ]
+
+
+def test_check_of_a_default_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WATCHFLOOR_CONFIG", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert main(["config", "check"]) == 0
+    assert "does not exist: the defaults hold" in capsys.readouterr().out
+
+
+def test_the_schema_is_that_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema()

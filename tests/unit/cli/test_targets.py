@@ -1,0 +1,117 @@
+"""From a word to a source, and which token greets it."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from console.cli.exits import Usage
+from console.cli.parser import parse
+from console.cli.targets import known, named
+from console.config import Config, SourceConfig
+from watchfloor import runtime
+from watchfloor.connector import Record
+from watchfloor.errors import ConfigError
+
+URL = "ws://127.0.0.1:7340"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WATCHFLOOR_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.delenv("WATCHFLOOR_TOKEN", raising=False)
+    return tmp_path
+
+
+def _token_file(place: Path, text: str) -> Path:
+    path = place / "token"
+    path.touch(mode=0o600)
+    path.write_text(text)
+    return path
+
+
+def _args(*words: str) -> Namespace:
+    return parse(["sessions", URL, *words])
+
+
+def _config(*sources: SourceConfig) -> Config:
+    return Config(Path("/nowhere"), sources)
+
+
+def _token(args: Namespace, config: Config) -> str | None:
+    (target,) = named(args, config, [URL])
+    return target.token
+
+
+def test_each_place_of_a_token_gives_way_to_a_nearer_one(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = _config()
+    assert _token(_args(), empty) is None
+
+    runtime.publish(URL, "from-runtime", "build")
+    assert _token(_args(), empty) == "from-runtime"
+
+    monkeypatch.setenv("FARM", "from-config")
+    config = _config(SourceConfig("farm", URL, token_env="FARM"))
+    assert _token(_args(), config) == "from-config"
+
+    monkeypatch.setenv("WATCHFLOOR_TOKEN", "from-environment")
+    assert _token(_args(), config) == "from-environment"
+
+    assert _token(_args("--token-env", "FARM"), config) == "from-config"
+    file = _token_file(place, "from-file")
+    assert _token(_args("--token-file", str(file)), config) == "from-file"
+
+
+def test_a_token_that_was_asked_for_must_be_there() -> None:
+    with pytest.raises(ConfigError, match="--token-env: the environment variable MISSING"):
+        _token(_args("--token-env", "MISSING"), _config())
+    with pytest.raises(ConfigError, match="there is no such token file"):
+        _token(_args("--token-file", "/nowhere/token"), _config())
+
+
+def test_a_configured_source_without_a_token_takes_that_of_the_local_host() -> None:
+    runtime.publish("ws://localhost:7340", "from-runtime", "build")
+    assert _token(_args(), _config(SourceConfig("farm", URL))) == "from-runtime"
+
+
+def test_sources_go_by_their_names() -> None:
+    runtime.publish("ws://127.0.0.1:1", "t", "build")
+    config = _config(SourceConfig("farm", URL, record="watched"))
+    farm, build, other = named(_args(), config, ["farm", "build", "ws://h:9/"])
+    assert (farm.name, farm.url, farm.record) == ("farm", URL, Record.WATCHED)
+    assert (build.name, build.url, build.token) == ("build", "ws://127.0.0.1:1", "t")
+    assert (other.name, other.url) == ("h:9", "ws://h:9/")
+    assert all(target.user for target in (farm, build, other))
+
+
+@pytest.mark.parametrize(("word", "says"), [("elsewhere", "is neither a URL"), ("ws://", "is not a URL")])
+def test_a_word_that_names_nothing(word: str, says: str) -> None:
+    with pytest.raises(Usage, match=says):
+        named(_args(), _config(), [word])
+
+
+def test_the_same_url_is_one_source_and_the_same_name_gets_a_number() -> None:
+    runtime.publish("ws://127.0.0.1:1", None, "build")
+    runtime.publish("ws://127.0.0.1:2", None, "build")
+    config = _config(SourceConfig("build", URL))
+    assert [(t.name, t.url) for t in known(config)] == [
+        ("build", URL),
+        ("build-2", "ws://127.0.0.1:1"),
+        ("build-3", "ws://127.0.0.1:2"),
+    ]
+    assert len(named(_args(), config, [URL, URL + "/", "build"])) == 1
+
+
+def test_what_is_known_is_configured_or_runs_here() -> None:
+    assert known(_config()) == []
+    runtime.publish(URL, "t", "same")
+    assert [target.name for target in known(_config(SourceConfig("farm", URL)))] == ["farm"]
+    assert os.environ["WATCHFLOOR_RUNTIME_DIR"]
+
+
+def test_a_token_is_not_in_a_repr() -> None:
+    runtime.publish(URL, "s3cret", "build")
+    assert "s3cret" not in repr(named(_args(), _config(), [URL]))
