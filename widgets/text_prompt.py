@@ -65,11 +65,21 @@ class _Label(Painted):
 
 
 class _Area(TextArea):
-    """A text area that leaves ending, cancelling and line breaks to the prompt."""
+    """A text area that leaves ending, cancelling and line breaks to the prompt.
+
+    `sealed`: submitted or cancelled. Keys that were typed behind that, in the same breath, are nobody's: they must
+    neither become part of the text nor reach what lies below.
+    """
+
+    sealed = False
 
     async def on_key(self, event: events.Key) -> None:
-        if event.key in (_SUBMIT, _CANCEL, *_NEW_LINE):
+        if self.sealed:
+            event.stop()
             event.prevent_default()
+        elif event.key in (_SUBMIT, _CANCEL, *_NEW_LINE):
+            event.prevent_default()
+            self.sealed = event.key in (_SUBMIT, _CANCEL)
 
     async def on_paste(self, event: events.Paste) -> None:
         # A terminal may paste control sequences. What is sent must be what is seen.
@@ -79,7 +89,17 @@ class _Area(TextArea):
 
 
 class _Secret(Input):
-    """A line whose text is not shown."""
+    """A line whose text is not shown. `sealed` as in the area."""
+
+    sealed = False
+
+    async def on_key(self, event: events.Key) -> None:
+        if self.sealed:
+            event.stop()
+            event.prevent_default()
+        elif event.key in (_SUBMIT, _CANCEL):
+            event.prevent_default()
+            self.sealed = True
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -205,8 +225,9 @@ class TextPrompt(Vertical):
         self._area.text = "" if secret else (initial or "")
         self._secret.value = (initial or "") if secret else ""
         self.display = True
-        field: Widget = self._secret if secret else self._area
-        field.focus()
+        self._area.sealed = self._secret.sealed = False
+        # At once and not when the queue comes to it: the next key may be in the queue already.
+        self.screen.set_focus(self._secret if secret else self._area, scroll_visible=False)
         self._area.move_cursor(self._area.document.end)
         self._secret.cursor_position = len(self._secret.value)
 
@@ -217,7 +238,7 @@ class TextPrompt(Vertical):
         self._secret.value = ""
         before, self._before = self._before, None
         if before is not None and before.is_attached:
-            before.focus()
+            self.screen.set_focus(before, scroll_visible=False)
 
     async def on_key(self, event: events.Key) -> None:
         """Take every key that the field did not write down; none goes further up."""
