@@ -140,6 +140,10 @@ class Track:
         elif self.behind_since is None:
             self.behind_since = now
 
+    def late(self, now: int) -> bool:
+        """Are the newest events missing for longer than a summary may be ahead of them?"""
+        return self.behind_since is not None and now - self.behind_since >= SETTLE_MS
+
     def state(self, now: int) -> ContinuityState:
         """The word and the numbers for it at the local time `now`."""
         if not self.followed and not self.held:
@@ -147,8 +151,7 @@ class Track:
         low = self.held.low
         floor = max(self.floor, low - 1) if self.floor_open and low else self.floor
         top = max(self.held.high, self.gone.high)
-        late = self.behind_since is not None and now - self.behind_since >= SETTLE_MS
-        last = max(top, self.head) if late else top
+        last = max(top, self.head) if self.late(now) else top
         behind = max(0, self.head - max(top, floor))
         # A hole before everything that is kept is retention; one between two things is a hole for good.
         prefix = self.gone.intervals()[0][1] if self.gone.low == 1 else 0

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from console.fleet.continuity import Track
 from console.fleet.facts import (
     DecisionFact,
+    EventFact,
     FaultFact,
     Intent,
     LastFact,
@@ -28,6 +29,7 @@ from console.fleet.facts import (
     UsageFact,
 )
 from console.fleet.log import Log
+from console.fleet.rate import Rate
 from watchfloor.text import Clean
 from watchfloor.words import (
     ANSWERABLE,
@@ -60,7 +62,7 @@ class Source:
     tries: int = 0
     retry_at: int | None = None
     host: Clean = NOTHING
-    version: Clean = NOTHING
+    host_version: Clean = NOTHING
     instance: str = ""
     principal: Clean = NOTHING
     role: Role = Role.OBSERVER
@@ -69,6 +71,8 @@ class Source:
     named: set[str] = field(default_factory=set)
     """Sessions that were named since the last welcome."""
     follows_all: bool = False
+    followed_before: bool = False
+    """It was followed on an earlier connection, so that later watches go on from there."""
     through: int = 0
     """Events up to this position are the past of the present watch."""
     pos: int = 0
@@ -81,7 +85,8 @@ class Source:
     profiles: dict[str, ProfileFact] = field(default_factory=dict)
     faults: deque[FaultFact] = field(default_factory=lambda: deque(maxlen=KEEP_FAULTS))
     fault_count: int = 0
-    version_no: int = 0
+    version: int = 0
+    """Grows with every change of what is shown of the source."""
 
     @property
     def live(self) -> bool:
@@ -126,6 +131,7 @@ class Session:
     error: Clean | None = None
     track: Track = field(default_factory=Track)
     log: Log = field(default_factory=Log)
+    rate: Rate = field(default_factory=Rate)
     requests: dict[str, Request] = field(default_factory=dict)
     """All requests of the session that are remembered, by id."""
     version: int = 0
@@ -175,14 +181,30 @@ class Request:
         return self.state in ANSWERABLE and not self.delisted
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Baseline:
     """What the target showed when the command left: effects are changes from here."""
 
     lifecycle: Lifecycle
     attempt: int | None
     turn: str | None
+    head: int
+    """Events after this number count as evidence."""
     sessions: frozenset[SessionKey] = frozenset()
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What was seen on the session since the command left; it may come before the acknowledgement."""
+
+    mail: dict[str, EventFact] = field(default_factory=dict)
+    """The newest event of each message, by ref."""
+    calls: dict[str, str] = field(default_factory=dict)
+    """Tool calls that moved: the status of the result, "" while there is output only."""
+    reseeded: bool = False
+    resolved_seq: int | None = None
+    moved_on: bool = False
+    """The agent did something after our request was resolved."""
 
 
 @dataclass(slots=True)
@@ -192,6 +214,7 @@ class Trail:
     id: str
     intent: Intent
     target: SessionKey
+    request: RequestKey | None
     baseline: Baseline
     requested_at: int
     sent_at: int | None = None
@@ -204,8 +227,9 @@ class Trail:
     effect_at: int | None = None
     effect_text: Clean = NOTHING
     due_at: int | None = None
-    evidence: dict[str, Any] = field(default_factory=dict)
-    """What was seen on the session since the command left; it may come before the acknowledgement."""
+    closed: bool = False
+    """The effect was seen or can no longer be hoped for."""
+    evidence: Evidence = field(default_factory=Evidence)
     version: int = 0
 
     @property
@@ -215,6 +239,4 @@ class Trail:
     @property
     def active(self) -> bool:
         """Is something still expected of it?"""
-        if self.outcome is None:
-            return True
-        return self.effect in (EffectState.PENDING, EffectState.OVERDUE)
+        return not self.closed and (self.outcome is None or self.effect is not None)

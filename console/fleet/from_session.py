@@ -1,0 +1,190 @@
+"""Facts about one session: its summary, its events, its requests."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from console.fleet import requests, trail
+from console.fleet.changes import Changes
+from console.fleet.facts import EventFact, EventsFact, GoneFact, HoleFact, PresenceFact, RequestFact, SummaryFact
+from console.fleet.from_source import numbers_itself
+from console.fleet.state import Session
+from console.fleet.store import Store
+
+TAKEN_OVER: Final = frozenset(
+    {
+        "name",
+        "kind",
+        "owned",
+        "demo",
+        "attempt",
+        "turn",
+        "lifecycle",
+        "native_state",
+        "why",
+        "since",
+        "profile",
+        "blocked",
+        "controls",
+        "pending",
+        "in_flight",
+        "mail_queued",
+        "mail_refs",
+        "request_refs",
+        "usage",
+        "last",
+        "labels",
+        "cwd",
+        "result",
+        "error",
+    }
+)
+"""Fields of a summary that a session simply takes over."""
+
+
+def summary(store: Store, fact: SummaryFact, now: int, changes: Changes) -> None:
+    key, fields = fact.key, fact.fields
+    session = store.session(key, changes)
+    store.gone.pop(key, None)
+    store.sources[key.source].named.add(key.session)
+    if session.placeholder:
+        session.placeholder = False
+        changes.structure = True
+    if "epoch" in fields:
+        _move_on(session, fields["epoch"], changes)
+    for name, value in fields.items():
+        if name in TAKEN_OVER:
+            setattr(session, name, value)
+    if "profile" in fields and (profile := store.profile(session)) is not None:
+        session.track.ordered = numbers_itself(profile)
+    if "parent" in fields:
+        store.reparent(session, fields["parent"], changes)
+    if "request_refs" in fields:
+        store.note_requests(requests.listed(store.requests, session, session.request_refs, now), changes)
+    if "head" in fields:
+        _note_head(store, session, fields["head"], now)
+    store.changed(session, changes)
+    if key in store.active:
+        store.touched.add(key)
+
+
+def gone(store: Store, fact: GoneFact, now: int, changes: Changes) -> None:
+    if fact.key in store.sessions:
+        store.remove(fact.key, now, changes)
+
+
+def events(store: Store, fact: EventsFact, now: int, changes: Changes) -> None:
+    key = fact.key
+    session = store.sessions.get(key)
+    if session is None:
+        if key in store.gone:
+            return
+        session = store.session(key, changes)
+    track = session.track
+    if fact.epoch != track.epoch and not _move_on(session, fact.epoch, changes):
+        return
+    source = store.sources[key.source]
+    log, held, pos, through = session.log, track.held, source.pos, source.through
+    before, fresh = (log.first, log.end), 0
+    watched = None if fact.stored else store.active.get(key)
+    for event in fact.events:
+        seq = event.seq
+        if seq is None:
+            log.stream(event)
+            continue
+        if not held.add(seq) or (event.key is not None and log.seen_key(event.key)):
+            continue
+        log.add(event, seq)
+        place = event.pos
+        if place is None:
+            fresh += 1
+        else:
+            fresh += place > through
+            if place > pos:
+                pos = place
+        if event.kind == "request_resolved":
+            _resolved(store, session, event, now, changes)
+        if watched:
+            for one in watched:
+                trail.observe(one, event)
+    if not fact.stored:
+        track.followed = True
+        if fresh:
+            session.rate.add(fresh, now)
+    if pos > source.pos:
+        source.pos = pos
+        source.head = max(source.head, pos)
+        changes.sources.add(key.source)
+    if held.high > track.head:
+        track.head = held.high
+    if track.behind_since is not None:
+        track.watch_behind(now)
+    _note_log(session, before, changes)
+    if watched:
+        store.touched.add(key)
+
+
+def hole(store: Store, fact: HoleFact, now: int, changes: Changes) -> None:
+    if fact.key in store.gone:
+        return
+    session = store.session(fact.key, changes)
+    if fact.epoch != session.track.epoch and not _move_on(session, fact.epoch, changes):
+        return
+    if fact.gone:
+        session.track.gone.add_range(fact.from_seq + 1, fact.to_seq)
+    _note_head(store, session, fact.to_seq, now)
+    store.changed(session, changes)
+
+
+def request(store: Store, fact: RequestFact, now: int, changes: Changes) -> None:
+    if fact.key.owner in store.gone:
+        return
+    session = store.session(fact.key.owner, changes)
+    if requests.read(store.requests, session, fact, now):
+        store.note_requests({fact.key}, changes)
+
+
+def presence(store: Store, fact: PresenceFact, now: int, changes: Changes) -> None:
+    found = store.requests.get(fact.key)
+    if found is not None:
+        found.looking, found.claimed_by = fact.looking, fact.claimed_by
+        found.version += 1
+        changes.requests.add(fact.key)
+
+
+def _move_on(session: Session, epoch: str, changes: Changes) -> bool:
+    """Move the session on to this epoch; False where the epoch is over."""
+    track = session.track
+    if epoch == track.epoch:
+        return True
+    if epoch in track.past:
+        return False
+    before = session.log.first, session.log.end
+    if before[0] != before[1]:
+        session.log.clear()
+        _note_log(session, before, changes)
+    track.begin(epoch)
+    return True
+
+
+def _note_head(store: Store, session: Session, head: int, now: int) -> None:
+    session.track.note_head(head, now)
+    if session.track.behind_since is not None:
+        store.unsettled.add(session.key)
+
+
+def _note_log(session: Session, before: tuple[int, int], changes: Changes) -> None:
+    log, key = session.log, session.key
+    if log.rewritten:
+        log.rewritten = False
+        changes.rewritten.add(key)
+    appended, dropped = log.end - before[1], log.first - before[0]
+    if (earlier := changes.appended.get(key)) is not None:
+        appended, dropped = appended + earlier[0], dropped + earlier[1]
+    changes.appended[key] = (appended, dropped)
+
+
+def _resolved(store: Store, session: Session, event: EventFact, now: int, changes: Changes) -> None:
+    key = requests.resolved(store.requests, session, event, now)
+    if key is not None:
+        store.note_requests({key}, changes)

@@ -1,0 +1,125 @@
+"""Facts about a source as a whole."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from console.fleet.changes import Changes
+from console.fleet.facts import (
+    BeatFact,
+    ContactFact,
+    FaultFact,
+    ListedFact,
+    ProfileFact,
+    SessionKey,
+    WatchingFact,
+    WelcomeFact,
+)
+from console.fleet.state import Session, Source
+from console.fleet.store import Store
+from watchfloor.words import Contact
+
+ALL: Final = "*"
+"""A watch of every session."""
+
+
+def contact(store: Store, fact: ContactFact, now: int, changes: Changes) -> None:
+    source = store.source(fact.source, changes)
+    if fact.contact is not source.contact or not source.contact_since:
+        source.contact_since = fact.local_at
+    if fact.contact is Contact.LIVE:
+        source.lost_since = None
+    elif fact.contact is Contact.LOST and source.lost_since is None:
+        source.lost_since = fact.local_at
+        _broke(store, source, changes)
+    source.contact, source.why, source.tries, source.retry_at = fact.contact, fact.why, fact.tries, fact.retry_at
+    store.noted(source, changes)
+
+
+def _broke(store: Store, source: Source, changes: Changes) -> None:
+    """Contact was lost: where nothing can be replayed, something may be missing from now on."""
+    for session in _sessions(store, source.name):
+        profile = store.profile(session)
+        if session.track.followed and profile is not None and profile.traits.get("replay") == "none":
+            session.track.broken = True
+            store.changed(session, changes)
+
+
+def welcome(store: Store, fact: WelcomeFact, now: int, changes: Changes) -> None:
+    source = store.source(fact.source, changes)
+    if source.welcomed and source.instance != fact.instance:
+        # Another life of the host may have begun a new log, which counts from the start.
+        source.pos = min(source.pos, fact.pos)
+    source.host, source.host_version, source.instance = fact.host, fact.version, fact.instance
+    source.principal, source.role = fact.principal, fact.role
+    source.head, source.heartbeat_s, source.ahead_ms = fact.pos, fact.heartbeat_s, fact.ahead_ms
+    source.welcomed, source.listed, source.follows_all = True, False, False
+    source.named.clear()
+    store.noted(source, changes)
+
+
+def beat(store: Store, fact: BeatFact, now: int, changes: Changes) -> None:
+    source = store.source(fact.source, changes)
+    source.head, source.ahead_ms = max(source.head, fact.pos), fact.ahead_ms
+    changes.sources.add(source.name)
+
+
+def profile(store: Store, fact: ProfileFact, now: int, changes: Changes) -> None:
+    source = store.source(fact.source, changes)
+    if source.profiles.get(fact.id) == fact:
+        return
+    source.profiles[fact.id] = fact
+    for session in _sessions(store, fact.source):
+        if session.profile == fact.id:
+            session.track.ordered = numbers_itself(fact)
+            store.changed(session, changes)
+
+
+def numbers_itself(fact: ProfileFact) -> bool:
+    """Does the source number its events? Otherwise its connector does, in the order of arrival."""
+    return fact.traits.get("replay", "pos") in ("pos", "seq")
+
+
+def watching(store: Store, fact: WatchingFact, now: int, changes: Changes) -> None:
+    source = store.source(fact.source, changes)
+    if fact.session == ALL:
+        first = not source.followed_before
+        source.follows_all = source.followed_before = True
+        source.through = fact.through
+        source.pos = max(source.pos, fact.from_pos)
+        source.head = max(source.head, fact.through)
+        watched = _sessions(store, fact.source)
+    else:
+        session = store.session(SessionKey(fact.source, fact.session), changes)
+        first = not session.track.followed
+        watched = [session]
+    for session in watched:
+        track = session.track
+        if first and fact.from_pos > 0 and not track.held and track.head > 0:
+            # What came before was not asked for. Only a watch from the head on tells how much that is.
+            track.floor_open = True
+            track.floor = track.head if fact.from_pos >= fact.through else 0
+            track.watch_behind(now)
+        track.followed = True
+        store.changed(session, changes)
+    store.noted(source, changes)
+
+
+def listed(store: Store, fact: ListedFact, now: int, changes: Changes) -> None:
+    source = store.source(fact.source, changes)
+    source.listed = True
+    for session in _sessions(store, fact.source):
+        if not session.placeholder and session.key.session not in source.named:
+            store.remove(session.key, now, changes)
+    store.noted(source, changes)
+
+
+def fault(store: Store, fact: FaultFact, now: int, changes: Changes) -> None:
+    source = store.source(fact.source, changes)
+    source.faults.append(fact)
+    source.fault_count += 1
+    store.noted(source, changes)
+
+
+def _sessions(store: Store, source: str) -> list[Session]:
+    return [session for key, session in store.sessions.items() if key.source == source]

@@ -1,0 +1,133 @@
+"""Where the fleet's records live, and the few moves that every kind of fact shares."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from console.fleet import requests
+from console.fleet.changes import Changes
+from console.fleet.facts import ProfileFact, RequestKey, SessionKey
+from console.fleet.state import Request, Session, Source, Trail
+from watchfloor.text import clean_line
+
+KEEP_ENDED: Final = 1_000
+"""Ended requests that are remembered, so that a late decision can be told who was first."""
+KEEP_GONE: Final = 1_000
+"""Gone sessions whose late events are still recognised."""
+
+
+class Store:
+    """Everything that the console knows of its sources. Only the fleet's own modules change it."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Source] = {}
+        self.sessions: dict[SessionKey, Session] = {}
+        self.requests: dict[RequestKey, Request] = {}
+        self.trails: dict[str, Trail] = {}
+        self.children: dict[SessionKey, set[SessionKey]] = {}
+        """Direct children of the sessions that have any."""
+        self.active: dict[SessionKey, list[Trail]] = {}
+        """Commands from which something is still expected, by target."""
+        self.touched: set[SessionKey] = set()
+        """Targets whose commands have to be judged again."""
+        self.unsettled: set[SessionKey] = set()
+        """Sessions whose newest events are missing, and may only be late."""
+        self.gone: dict[SessionKey, None] = {}
+        self._ended: deque[RequestKey] = deque()
+
+    def profile(self, session: Session) -> ProfileFact | None:
+        """What the session advertises; None while its source has not said."""
+        source = self.sources.get(session.key.source)
+        return source.profiles.get(session.profile) if source and session.profile is not None else None
+
+    def source(self, name: str, changes: Changes) -> Source:
+        """The source of that name, made where it is new."""
+        source = self.sources.get(name)
+        if source is None:
+            source = self.sources[name] = Source(name, clean_line(name))
+            changes.sources.add(name)
+        return source
+
+    def noted(self, source: Source, changes: Changes) -> None:
+        source.version += 1
+        changes.sources.add(source.name)
+
+    def session(self, key: SessionKey, changes: Changes) -> Session:
+        """The session of that key; a placeholder where it is new."""
+        session = self.sessions.get(key)
+        if session is None:
+            source = self.source(key.source, changes)
+            session = self.sessions[key] = Session(key)
+            session.track.followed = source.follows_all
+            changes.structure = True
+            changes.sessions.add(key)
+        return session
+
+    def changed(self, session: Session, changes: Changes) -> None:
+        session.version += 1
+        changes.sessions.add(session.key)
+
+    def reparent(self, session: Session, parent: str | None, changes: Changes) -> None:
+        """Hang the session under another parent, which becomes a placeholder where it is unknown."""
+        if parent == session.parent:
+            return
+        self._leave_parent(session)
+        session.parent = parent
+        if parent is not None:
+            above = SessionKey(session.key.source, parent)
+            self.session(above, changes)
+            self.children.setdefault(above, set()).add(session.key)
+        changes.structure = True
+
+    def _leave_parent(self, session: Session) -> None:
+        if session.parent is None:
+            return
+        above = SessionKey(session.key.source, session.parent)
+        siblings = self.children.get(above)
+        if siblings is None:
+            return
+        siblings.discard(session.key)
+        if siblings:
+            return
+        del self.children[above]
+        if (left := self.sessions.get(above)) is not None and left.placeholder:
+            del self.sessions[above]
+
+    def remove(self, key: SessionKey, now: int, changes: Changes) -> None:
+        """The session is gone. Where children still name it, a placeholder stays."""
+        session = self.sessions.pop(key)
+        self.note_requests(requests.end_all(session, now), changes)
+        self._leave_parent(session)
+        self.gone[key] = None
+        if len(self.gone) > KEEP_GONE:
+            del self.gone[next(iter(self.gone))]
+        if key in self.children:
+            self.session(key, changes).name = session.name
+        self.unsettled.discard(key)
+        self.touched.add(key)
+        changes.structure = True
+        changes.sessions.add(key)
+
+    def note_requests(self, keys: set[RequestKey], changes: Changes) -> None:
+        """These requests have changed."""
+        changes.requests |= keys
+        for key in keys:
+            if not self.requests[key].open:
+                self._ended.append(key)
+            owner = key.owner
+            if owner in self.active:
+                self.touched.add(owner)
+            if (session := self.sessions.get(owner)) is not None:
+                self.changed(session, changes)
+
+    def forget_ended(self) -> None:
+        """Let go of the requests that ended longest ago."""
+        while len(self._ended) > KEEP_ENDED:
+            key = self._ended.popleft()
+            request = self.requests.get(key)
+            if request is None or request.open:
+                continue
+            del self.requests[key]
+            if (session := self.sessions.get(key.owner)) is not None:
+                session.requests.pop(key.request, None)
