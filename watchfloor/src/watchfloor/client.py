@@ -1,0 +1,300 @@
+"""The client's side of watchfloor.v1 without any I/O: bytes in, arrivals and bytes out.
+
+A `ClientCore` outlives connections. It remembers how far the host's log was received and which commands
+have no outcome yet, so that the next connection goes on where the last one ended and asks what became of
+them. A shell (`watchfloor.dial`) moves the bytes:
+
+    for raw in core.opened(): send(raw)
+    while connected:
+        arrivals = core.receive(read())
+        for raw in core.to_send(): send(raw)
+    core.closed()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from watchfloor.connector import Arrival, Received, Record, Target, Unreadable
+from watchfloor.cursor import Cursor
+from watchfloor.errors import ProtocolError
+from watchfloor.protocol.codec import KEEP_RAW, Bad, decode_host, encode
+from watchfloor.protocol.events import Event
+from watchfloor.protocol.frames import (
+    ALL,
+    Beat,
+    ClientFrame,
+    Command,
+    DoAnswer,
+    DoApprove,
+    Error,
+    ErrorCode,
+    Events,
+    Hello,
+    Outcome,
+    Page,
+    Recall,
+    Unwatch,
+    Watch,
+    Watching,
+    Welcome,
+)
+from watchfloor.words import OutcomeKind
+
+MAX_AHEAD: Final = 50_000
+"""Events of a watched session beyond a hole that are remembered. Forgetting them is harmless: they come again."""
+
+_FORGOTTEN: Final = "the host was started anew and does not know what became of it"
+_NOT_VOUCHED: Final = "the host does not have it, and does not say whether it was started anew since"
+_NO_RECALL: Final = "the connection broke, and the host cannot say what became of it"
+
+_REFUSALS: Final = {
+    ErrorCode.UNSUPPORTED: OutcomeKind.CAPABILITY_NOT_SUPPORTED,
+    ErrorCode.NOT_PERMITTED: OutcomeKind.NOT_PERMITTED,
+    ErrorCode.NOT_FOUND: OutcomeKind.STALE_TARGET,
+}
+
+
+class ClientCore:
+    """One host as its client knows it, across connections.
+
+    With `Record.ALL` every session is followed from the start of what the host keeps, or from the head with
+    `start_at_head`; otherwise only what is watched by a frame handed to `outgoing`. Watches are renewed on
+    every connection and resume after what was received.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._out: list[bytes] = []
+        self._commands: dict[str, Command] = {}
+        self._recalled: frozenset[str] = frozenset()
+        self._watched: dict[str, _Watched] = {}
+        self._all: Watch | None = Watch(session=ALL, start="start") if target.record is Record.ALL else None
+        self._pos: Cursor | None = None
+        self._now = 0
+        self.instance: str | None = None
+        """Which run of the host this client spoke to last; empty where the host does not say."""
+        self.welcome: Welcome | None = None
+        """How the host greeted this connection; None before it has."""
+
+    @property
+    def pos(self) -> int | None:
+        """The pos through which every event of the host was received; None while not every session is followed."""
+        return None if self._pos is None else self._pos.through
+
+    def pending(self) -> tuple[Command, ...]:
+        """The commands without an outcome, oldest first."""
+        return tuple(self._commands.values())
+
+    def opened(self) -> list[bytes]:
+        """A connection stands. Returns what to send first; watches and the recall follow the welcome."""
+        self.closed()
+        hello = Hello(client=self._target.client, version=self._target.version, name=self._target.user)
+        return [encode(hello)]
+
+    def closed(self) -> None:
+        """The connection has ended. Cursors, watches and pending commands stay."""
+        self.welcome = None
+        self._out.clear()
+        self._recalled = frozenset()
+
+    def to_send(self) -> list[bytes]:
+        """What has to be sent in answer to what was received, in this order; the list is handed over."""
+        out, self._out = self._out, []
+        return out
+
+    def outgoing(self, frame: ClientFrame) -> bytes:
+        """The bytes of a frame that is about to be sent. Raises ProtocolError when it cannot be written."""
+        raw = encode(frame)
+        match frame:
+            case Command():
+                self._commands[frame.id] = frame
+            case Watch(session="*"):
+                self._all = frame
+                if self._pos is None:
+                    self._pos = _first_cursor(frame)
+            case Watch():
+                self._watched[frame.session] = _Watched(frame)
+            case Unwatch(session="*"):
+                self._all = self._pos = None
+            case Unwatch():
+                self._watched.pop(frame.session, None)
+            case _:
+                pass
+        return raw
+
+    def command(self, frame: Command) -> bytes:
+        """The bytes of a command, which counts as in flight until its outcome arrives."""
+        return self.outgoing(frame)
+
+    def receive(self, raw: bytes) -> list[Arrival]:
+        """Read one frame. Never raises: what cannot be read arrives as `Unreadable`.
+
+        Outcomes that no host sends, because the host forgot the command, follow the frame that says so;
+        they have no `raw`.
+        """
+        try:
+            decoded = decode_host(raw)
+        except ProtocolError as error:
+            return [Unreadable(Bad(error.reason, error.raw[:KEEP_RAW].decode("utf-8", "replace")))]
+        arrival = Received(decoded.frame, raw, decoded.bad)
+        match decoded.frame:
+            case Events() as frame:
+                self._count(frame)
+            case Page() as frame:
+                self._count(frame)
+            case Outcome() as frame:
+                return [self._outcome(frame, arrival)]
+            case Watching() as frame:
+                self._watching(frame)
+            case Beat(now=now):
+                # Its pos is the end of the log, not of what has reached us: no cursor may follow it.
+                self._now = now
+            case Welcome() as frame:
+                return [arrival, *self._welcomed(frame)]
+            case Error() as frame:
+                return [arrival, *self._refused(frame)]
+            case _:
+                pass
+        return [arrival]
+
+    # --- greeting and resuming --------------------------------------------------------------
+
+    def _welcomed(self, welcome: Welcome) -> list[Received]:
+        anew = self.instance is not None and self.instance != welcome.host.instance
+        rolled_back = self._pos is not None and welcome.pos < self._pos.through
+        first = self.instance is None
+        self.welcome, self.instance, self._now = welcome, welcome.host.instance, welcome.now
+        outcomes: list[Received] = []
+        if anew:
+            outcomes = self._give_up(self._commands, _FORGOTTEN)
+        if anew or rolled_back:
+            # Everything that a new log holds was written after we began to follow, whatever we began with.
+            if self._all is not None:
+                self._all, self._pos = Watch(session=ALL, start="start"), None
+            for watched in self._watched.values():
+                watched.start_over()
+        elif first and self._target.start_at_head and self._target.record is Record.ALL:
+            self._pos = Cursor(welcome.pos)
+        self._renew_watches()
+        if self._commands:
+            self._recalled = frozenset(self._commands)
+            self._out.append(encode(Recall(ids=tuple(self._commands))))
+        return outcomes
+
+    def _renew_watches(self) -> None:
+        if self._all is not None:
+            if self._pos is None:
+                self._pos = _first_cursor(self._all)
+            self._out.append(encode(Watch(session=ALL, after=self.pos) if self.pos else self._all))
+        for session, watched in self._watched.items():
+            # Where everything is followed the events come anyway, and a watch asks for the details only.
+            renewed = watched.renewed() if self._all is None else Watch(session=session, start="head")
+            self._out.append(encode(renewed))
+
+    def _watching(self, frame: Watching) -> None:
+        if frame.session != ALL or self._all is None:
+            return
+        if self._pos is None:
+            self._pos = Cursor(frame.from_pos)
+        else:
+            # Nothing that lies before where the host begins will come.
+            self._pos.skip_to(frame.from_pos)
+
+    def _count(self, frame: Events | Page) -> None:
+        if self._pos is not None:
+            add = self._pos.add
+            for event in frame.events:
+                if event.pos is not None:
+                    add(event.pos)
+        elif (watched := self._watched.get(frame.session)) is not None:
+            watched.count(frame.epoch, frame.events)
+
+    # --- commands ----------------------------------------------------------------------------
+
+    def _outcome(self, frame: Outcome, arrival: Received) -> Received:
+        command = self._commands.pop(frame.id, None)
+        if command is None or frame.outcome is not OutcomeKind.UNDELIVERED:
+            return arrival
+        # "Never received" can be believed of the very run that would have received it, and of no other.
+        if self.instance and frame.instance in (None, self.instance):
+            return arrival
+        return self._verdict(command, OutcomeKind.UNKNOWN, _NOT_VOUCHED)
+
+    def _refused(self, frame: Error) -> list[Received]:
+        if frame.about == "recall":
+            return self._give_up(self._recalled, _NO_RECALL)
+        command = self._commands.pop(frame.about, None) if frame.about is not None else None
+        if command is None:
+            return []
+        return [self._verdict(command, _REFUSALS.get(frame.code, OutcomeKind.INVALID), frame.message)]
+
+    def _give_up(self, ids: Iterable[str], reason: str) -> list[Received]:
+        commands = [command for id in list(ids) if (command := self._commands.pop(id, None)) is not None]
+        return [self._verdict(command, OutcomeKind.UNKNOWN, reason) for command in commands]
+
+    def _verdict(self, command: Command, outcome: OutcomeKind, reason: str) -> Received:
+        do = command.do
+        return Received(
+            Outcome(
+                id=command.id,
+                outcome=outcome,
+                reason=reason,
+                info={},
+                at=self._now,
+                session=command.session,
+                attempt=command.attempt,
+                request=do.request if isinstance(do, DoApprove | DoAnswer) else None,
+                instance=self.instance,
+            )
+        )
+
+
+def _first_cursor(watch: Watch) -> Cursor | None:
+    """Where a watch of everything begins; None where only the host knows."""
+    if isinstance(watch.after, int):
+        return Cursor(watch.after)
+    return Cursor(0) if watch.after is None and watch.start == "start" else None
+
+
+class _Watched:
+    """A session that is followed by itself, and how far it was received.
+
+    Whether something is missing shows in its seq, which has no holes; what resumes it is the pos that
+    belongs to the last seq before a hole.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._epoch: str | None = None
+        self._seq = 0 if watch.start == "start" and watch.after is None else None
+        self._pos: int | None = None
+        self._ahead: dict[int, int | None] = {}
+        if isinstance(watch.after, dict) and (cursor := watch.after.get(watch.session)) is not None:
+            self._epoch, self._seq = cursor.epoch, cursor.seq
+
+    def start_over(self, epoch: str | None = None) -> None:
+        """The log is another one: whatever it holds was written after the watch began."""
+        self._watch = Watch(session=self._watch.session, start="start")
+        self._epoch, self._seq, self._pos, self._ahead = epoch, 0, None, {}
+
+    def count(self, epoch: str, events: Iterable[Event]) -> None:
+        if self._epoch is not None and self._epoch != epoch:
+            self.start_over(epoch)
+        self._epoch = epoch
+        for event in events:
+            if event.seq is None:
+                continue
+            if self._seq is None:
+                self._seq = event.seq - 1
+            if event.seq > self._seq:
+                self._ahead[event.seq] = event.pos
+        while self._seq is not None and self._seq + 1 in self._ahead:
+            self._seq += 1
+            self._pos = self._ahead.pop(self._seq)
+        if len(self._ahead) > MAX_AHEAD:
+            self._ahead.clear()
+
+    def renewed(self) -> Watch:
+        return self._watch if self._pos is None else Watch(session=self._watch.session, after=self._pos)
