@@ -1,0 +1,219 @@
+"""Decisions: a request is decided only as it was read, only once, and only by an option that it offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from console.fleet.facts import FieldFact, Intent, OptionFact, ProfileFact, Refusal, RequestFact
+from console.fleet.state import Request, Session, Source
+from watchfloor.text import clean_line, since
+from watchfloor.words import OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Scope
+
+KINDS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
+    Primitive.APPROVE: frozenset({OptionKind.ALLOW, OptionKind.DENY, OptionKind.EDIT}),
+    # A question can only be declined by answering it so.
+    Primitive.ANSWER: frozenset({OptionKind.ANSWER, OptionKind.DENY}),
+}
+VERB: Final[Mapping[OptionKind | None, str]] = {
+    OptionKind.ALLOW: "approved",
+    OptionKind.DENY: "denied",
+    OptionKind.ANSWER: "answered",
+    OptionKind.EDIT: "approved with changes",
+    None: "decided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision that may be sent: on which request, by which digest and option."""
+
+    request: Request
+    digest: str
+    option: OptionFact | None
+    confirm: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def option_once(fact: RequestFact) -> OptionFact | None:
+    """The option that allows exactly this, once. None where the request offers only wider ones: never widen."""
+    return next((o for o in fact.options if o.kind is OptionKind.ALLOW and o.scope is Scope.ONCE), None)
+
+
+def option_deny(fact: RequestFact) -> OptionFact | None:
+    """The narrowest option that denies; None where the request has none."""
+    denying = [o for o in fact.options if o.kind is OptionKind.DENY]
+    order = list(Scope)
+    return min(denying, key=lambda o: (o.persists, order.index(o.scope)), default=None)
+
+
+def decide(
+    session: Session, profile: ProfileFact | None, source: Source, intent: Intent, now: int, arm_ms: int
+) -> Verdict | Refusal:
+    """Let a decision through or say why not."""
+    request = session.requests.get(intent.request or "")
+    if request is None:
+        named = clean_line(intent.request or "")
+        return Refusal(OutcomeKind.STALE_TARGET, f"no request {named} is known" if named else "no request was named")
+    if not request.open:
+        return ended(request, source, now)
+    fact = request.fact
+    if fact is None:
+        return Refusal(OutcomeKind.INVALID, "undecidable: its text has not come yet")
+    if fact.fault is not None:
+        return Refusal(OutcomeKind.INVALID, f"undecidable: it cannot be read ({fact.fault})")
+    if not fact.sound:
+        return Refusal(OutcomeKind.INVALID, "undecidable: its digest is not that of its text")
+    if None not in (fact.attempt, session.attempt) and fact.attempt != session.attempt:
+        reason = f"the request belongs to attempt {fact.attempt}, and {session.attempt} runs"
+        return Refusal(OutcomeKind.STALE_TARGET, reason)
+    option = _option(fact, intent)
+    if isinstance(option, Refusal):
+        return option
+    refusal = (
+        _not_as_read(request, option, intent, now, arm_ms)
+        or _lands_elsewhere(session, profile, request, intent)
+        or (_unfit(fact, intent) if option is None else None)
+    )
+    if refusal is not None:
+        return refusal
+    return Verdict(request, fact.digest, option, _confirm(fact, option), _notes(request, profile))
+
+
+def ended(request: Request, source: Source, now: int) -> Refusal:
+    """Why a request that is over cannot be decided: by whom, how and when, as far as its source tells."""
+    decision = request.decision
+    if request.state is RequestState.RESOLVED:
+        if decision is None:
+            return Refusal(OutcomeKind.ALREADY_DECIDED, "already decided; its source does not say by whom")
+        by = f" by {decision.by}" if decision.by else ""
+        how = " automatically" if decision.automatic else ""
+        ago = since(now + source.ahead_ms - decision.at)
+        return Refusal(OutcomeKind.ALREADY_DECIDED, f"already {VERB[decision.kind]}{by}{how} {ago} ago", decision)
+    why = f": {request.ended_why}" if request.ended_why else ""
+    word = "gone" if request.delisted else request.state.value
+    return Refusal(OutcomeKind.STALE_TARGET, f"the request is {word}{why}", decision)
+
+
+def _option(fact: RequestFact, intent: Intent) -> OptionFact | Refusal | None:
+    wanted = RequestKind.APPROVAL if intent.primitive is Primitive.APPROVE else RequestKind.QUESTION
+    if fact.kind is not wanted:
+        return Refusal(OutcomeKind.INVALID, f"the request is {_a(fact.kind)}, not {_a(wanted)}")
+    if intent.option is None:
+        if intent.primitive is Primitive.APPROVE:
+            return Refusal(OutcomeKind.INVALID, "an approval is decided by one of its options")
+        return None
+    option = next((o for o in fact.options if o.id == intent.option), None)
+    if option is None:
+        offered = ", ".join(clean_line(o.id) for o in fact.options) or "none"
+        return Refusal(OutcomeKind.INVALID, f"{clean_line(intent.option)} is not an option; there are: {offered}")
+    if option.kind not in KINDS[intent.primitive]:
+        return Refusal(OutcomeKind.INVALID, f"{option.label} is not for {intent.primitive.value}")
+    return option
+
+
+def _a(kind: RequestKind) -> str:
+    return "an approval" if kind is RequestKind.APPROVAL else "a question"
+
+
+def _not_as_read(request: Request, option: OptionFact | None, intent: Intent, now: int, arm_ms: int) -> Refusal | None:
+    seen = intent.seen
+    if seen is None:
+        return Refusal(OutcomeKind.INVALID, "a decision names the digest of what was read")
+    if seen.digest != request.digest:
+        return Refusal(OutcomeKind.STALE_TARGET, "the request is not what was read: its digest differs")
+    if option is not None and option.kind is OptionKind.DENY:
+        return None  # denying what stands on the card is always safe
+    if not seen.whole:
+        return Refusal(OutcomeKind.REFUSED, "not before you have seen the end")
+    if seen.since_local:
+        left = max(seen.since_local, request.changed_local) + arm_ms - now
+        if left > 0:
+            return Refusal(OutcomeKind.REFUSED, f"armed in {left / 1000:.1f} s")
+    return None
+
+
+def _lands_elsewhere(session: Session, profile: ProfileFact | None, request: Request, intent: Intent) -> Refusal | None:
+    """Where a source takes decisions without an id, what it would hit must be exactly what was shown."""
+    target = profile.traits.get("approval_target", "by_id") if profile is not None else "by_id"
+    if target == "by_id" or intent.primitive is not Primitive.APPROVE:
+        return None
+    pending = [other for other in session.open_requests() if other.kind is RequestKind.APPROVAL]
+    if target == "oldest":
+        if pending[0].key != request.key:
+            return Refusal(OutcomeKind.INVALID, "its source decides the oldest request first, and that is another one")
+        return None
+    shown = intent.extra.get("shown") or {request.key.request: request.digest}
+    if {other.key.request: other.digest for other in pending} != dict(shown):
+        reason = f"one decision settles all {len(pending)} pending requests, and they are not what was shown"
+        return Refusal(OutcomeKind.STALE_TARGET, reason)
+    return None
+
+
+def _confirm(fact: RequestFact, option: OptionFact | None) -> tuple[str, ...]:
+    lines: list[str] = []
+    if option is not None and option.kind is not OptionKind.DENY:
+        if option.confirm:
+            lines.append(option.note or option.label)
+        if any(not action.complete for action in fact.actions):
+            lines.append("its source gave only a part of the action: the rest cannot be read")
+    return tuple(lines)
+
+
+def _notes(request: Request, profile: ProfileFact | None) -> tuple[str, ...]:
+    told = profile.traits.get("requests", "listed") if profile is not None else "listed"
+    if request.state is RequestState.UNCONFIRMED or told != "listed":
+        return ("unconfirmed: its source does not list what is open",)
+    return ()
+
+
+# --- answers -------------------------------------------------------------------------------
+
+
+def _unfit(fact: RequestFact, intent: Intent) -> Refusal | None:
+    """Why an answer in words or fields does not fit the question. Values are never repeated: they may be secret."""
+    if intent.primitive is not Primitive.ANSWER:
+        return None
+    if (intent.text is None) == (intent.fields is None):
+        return Refusal(OutcomeKind.INVALID, "an answer is one of: an option, a text, or fields")
+    if intent.text is not None:
+        return None if _takes_text(fact) else Refusal(OutcomeKind.INVALID, "the question takes no free text")
+    given = intent.fields or {}
+    known = {field.name: field for field in fact.fields}
+    for name in given:
+        if name not in known:
+            return Refusal(OutcomeKind.INVALID, f"the question has no field {clean_line(name)}")
+    for field in fact.fields:
+        if (why := _unfit_value(field, given)) is not None:
+            return Refusal(OutcomeKind.INVALID, f"{field.label or clean_line(field.name)}: {why}")
+    return None
+
+
+def _takes_text(fact: RequestFact) -> bool:
+    if not fact.fields:
+        return not fact.options
+    takes = [field for field in fact.fields if field.free_text or field.type in ("text", "secret")]
+    return bool(takes) and not any(field.required for field in fact.fields if field is not takes[0])
+
+
+def _unfit_value(field: FieldFact, given: Mapping[str, Any]) -> str | None:
+    value = given.get(field.name)
+    if value is None:
+        return "an answer is required" if field.required else None
+    values = {choice.value for choice in field.choices}
+    match field.type:
+        case "choice":
+            fits = isinstance(value, str) and (field.free_text or value in values)
+            return None if fits else "not one of its choices"
+        case "many":
+            fits = isinstance(value, list | tuple) and all(
+                isinstance(v, str) and (field.free_text or v in values) for v in value
+            )
+            return None if fits else "not some of its choices"
+        case "number":
+            return None if isinstance(value, int | float) and not isinstance(value, bool) else "not a number"
+        case "bool":
+            return None if isinstance(value, bool) else "not yes or no"
+        case _:
+            return None if isinstance(value, str) else "not a text"
