@@ -33,6 +33,8 @@ KEEP_RAW: Final = 4096
 """Characters that are kept of something that could not be read."""
 MAX_DIGITS: Final = 4000
 """Digits of an integer that are still read as a number (Python's own limit is 4300)."""
+MAX_PLACE: Final = 100
+"""Characters of the place of a fault that its reason names."""
 
 _PLACE: Final[dict[str, int | None]] = {"seq": 1, "pos": 1, "attempt": None, "at": None}
 """The fields that say where an event belongs, with the least value that each may have."""
@@ -180,4 +182,6 @@ def _reason(error: ValidationError) -> str:
     known = [e for e in errors if not any(part in ("UnknownFrame", "UnknownEvent", "UnknownDo") for part in e["loc"])]
     first = (known or errors)[0]
     place = ".".join(str(part) for part in first["loc"] if not (isinstance(part, str) and "[" in part))
+    # Names of members come from outside, and may be as long and as deep as the frame.
+    place = place if len(place) <= MAX_PLACE else place[:MAX_PLACE] + "…"
     return f"{place}: {first['msg']}" if place else first["msg"]
