@@ -1,0 +1,546 @@
+"""The client core: bytes in, arrivals and bytes out, across connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watchfloor.client import ClientCore
+from watchfloor.connector import Arrival, Received, Record, Target, Unreadable
+from watchfloor.cursor import MAX_ISLANDS, Cursor
+from watchfloor.errors import ProtocolError
+from watchfloor.protocol.codec import encode
+from watchfloor.protocol.events import Message
+from watchfloor.protocol.frames import (
+    Beat,
+    ClientFrame,
+    Command,
+    DoApprove,
+    DoPause,
+    DoSend,
+    Error,
+    ErrorCode,
+    Events,
+    Frame,
+    HostInfo,
+    Outcome,
+    Page,
+    Unwatch,
+    Watch,
+    Watching,
+    Welcome,
+)
+from watchfloor.protocol.frames import Cursor as WireCursor
+from watchfloor.words import PROTOCOL, OutcomeKind, Role
+
+TARGET = Target("local", "ws://127.0.0.1:1", user="ann", client="console", version="1.2")
+
+
+def welcome(pos: int = 0, instance: str = "one", now: int = 7) -> Welcome:
+    host = HostInfo(name="h", version="1", instance=instance)
+    return Welcome(protocol=PROTOCOL, host=host, principal="ann", role=Role.OPERATOR, pos=pos, heartbeat_s=15, now=now)
+
+
+def event(pos: int | None, seq: int | None = None) -> Message:
+    return Message(pos=pos, seq=pos if seq is None else seq, at=1, text="x")
+
+
+def events(positions: Iterable[int], session: str = "s", epoch: str = "e") -> Events:
+    return Events(session=session, epoch=epoch, events=[event(pos) for pos in positions])
+
+
+def feed(core: ClientCore, *frames: Frame) -> list[Arrival]:
+    return [arrival for frame in frames for arrival in core.receive(encode(frame))]
+
+
+def sent(core: ClientCore) -> list[dict[str, Any]]:
+    return [json.loads(raw) for raw in core.to_send()]
+
+
+def connect(core: ClientCore, pos: int = 0, instance: str = "one") -> list[dict[str, Any]]:
+    """Open a connection and take the welcome; returns what the core sends after it."""
+    core.opened()
+    feed(core, welcome(pos, instance))
+    return sent(core)
+
+
+def outcomes(arrivals: Sequence[Arrival]) -> list[tuple[str, OutcomeKind]]:
+    return [
+        (arrival.frame.id, arrival.frame.outcome)
+        for arrival in arrivals
+        if isinstance(arrival, Received) and isinstance(arrival.frame, Outcome)
+    ]
+
+
+def command(id: str, session: str = "s") -> Command:
+    return Command(id=id, session=session, attempt=2, do=DoPause())
+
+
+# --- greeting ----------------------------------------------------------------------------------
+
+
+def test_hello_comes_first_and_the_watch_follows_the_welcome() -> None:
+    core = ClientCore(TARGET)
+    assert [json.loads(raw) for raw in core.opened()] == [
+        {"type": "hello", "client": "console", "version": "1.2", "name": "ann"}
+    ]
+    assert core.to_send() == []
+    arrivals = feed(core, welcome())
+    assert [type(a.frame) for a in arrivals if isinstance(a, Received)] == [Welcome]
+    assert sent(core) == [{"type": "watch", "session": "*", "start": "start"}]
+    assert core.to_send() == []
+
+
+@pytest.mark.parametrize("record", [Record.WATCHED, Record.NONE])
+def test_nothing_is_followed_by_itself_unless_everything_is_recorded(record: Record) -> None:
+    core = ClientCore(Target("local", "ws://h", record=record))
+    assert connect(core) == []
+
+
+def test_following_from_the_head_begins_where_the_host_stood_at_its_first_welcome() -> None:
+    core = ClientCore(Target("local", "ws://h", start_at_head=True))
+    assert connect(core, pos=40) == [{"type": "watch", "session": "*", "after": 40}]
+    assert connect(core, pos=60) == [{"type": "watch", "session": "*", "after": 40}]
+
+
+def test_bytes_are_kept_as_they_came() -> None:
+    core = ClientCore(TARGET)
+    core.opened()
+    raw = b'{ "type": "beat", "now": 5, "pos": 6, "mood": "fine" }'
+    assert core.receive(raw) == [Received(Beat(now=5, pos=6), raw)]
+
+
+def test_what_cannot_be_read_arrives_as_unreadable() -> None:
+    core = ClientCore(TARGET)
+    [arrival] = core.receive(b"\x00\xff")
+    assert isinstance(arrival, Unreadable)
+    assert "not JSON" in arrival.bad.reason
+    assert arrival.bad.raw == "\x00\ufffd"
+
+
+def test_a_bad_event_arrives_with_its_frame() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    raw = encode(events([1, 2])).replace(b'"x"', b"7", 1)
+    [arrival] = core.receive(raw)
+    assert isinstance(arrival, Received)
+    assert len(arrival.bad) == 1
+    assert core.pos == 2
+
+
+# --- resuming ----------------------------------------------------------------------------------
+
+
+def test_the_next_connection_resumes_after_what_was_received() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, Watching(session="*", from_pos=0, through=3), events([1, 2, 3]))
+    core.closed()
+    assert connect(core, pos=9) == [{"type": "watch", "session": "*", "after": 3}]
+
+
+def test_the_cursor_stops_before_a_hole_and_passes_it_when_it_is_filled() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2], "a"), events([4, 6], "b"))
+    assert core.pos == 2
+    feed(core, events([3], "a"))
+    assert core.pos == 4
+    feed(core, Page(id="1", session="a", epoch="e", events=[event(5)], first=5, last=5, more=False))
+    assert core.pos == 6
+
+
+def test_neither_beats_nor_welcomes_nor_deltas_move_the_cursor() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1]), Beat(now=9, pos=50), Events(session="s", epoch="e", events=[event(None)]))
+    assert core.pos == 1
+    assert connect(core, pos=60) == [{"type": "watch", "session": "*", "after": 1}]
+
+
+def test_what_the_host_says_is_gone_is_not_waited_for() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, Watching(session="*", from_pos=100, through=120), events([101, 102]))
+    assert core.pos == 102
+
+
+def test_the_watch_of_one_session_does_not_move_the_cursor_of_all() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, Watching(session="s", from_pos=100, through=120))
+    assert core.pos == 0
+
+
+def test_another_instance_starts_over() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2, 3]))
+    assert connect(core, pos=9, instance="two") == [{"type": "watch", "session": "*", "start": "start"}]
+    feed(core, events([1]))
+    assert core.pos == 1
+
+
+def test_another_instance_starts_over_even_where_the_first_was_followed_from_its_head() -> None:
+    core = ClientCore(Target("local", "ws://h", start_at_head=True))
+    connect(core, pos=40)
+    assert connect(core, pos=9, instance="two") == [{"type": "watch", "session": "*", "start": "start"}]
+
+
+def test_a_log_that_was_rolled_back_starts_over() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2, 3]))
+    assert connect(core, pos=2) == [{"type": "watch", "session": "*", "start": "start"}]
+    assert core.pos == 0
+
+
+def test_a_watched_session_is_watched_again_after_what_was_received() -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.WATCHED))
+    connect(core)
+    core.outgoing(Watch(session="s", start="start"))
+    core.outgoing(Watch(session="t"))
+    frame = Events(session="s", epoch="e", events=[event(20, 1), event(25, 2), event(40, 4)])
+    feed(core, frame, Events(session="other", epoch="e", events=[event(21, 1)]))
+    again = connect(core)
+    assert again == [
+        {"type": "watch", "session": "s", "after": 25},
+        {"type": "watch", "session": "t"},
+    ]
+    feed(core, Events(session="s", epoch="e", events=[event(30, 3)]))
+    core.outgoing(Unwatch(session="t"))
+    assert connect(core) == [{"type": "watch", "session": "s", "after": 40}]
+    assert core.pos is None
+
+
+def test_a_session_watched_from_its_head_resumes_from_what_came_first() -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.WATCHED))
+    connect(core)
+    core.outgoing(Watch(session="s"))
+    feed(core, Events(session="s", epoch="e", events=[event(70, 7), event(71, 8)]))
+    assert connect(core) == [{"type": "watch", "session": "s", "after": 71}]
+
+
+def test_a_session_watched_after_a_cursor_counts_from_there() -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.WATCHED))
+    connect(core)
+    core.outgoing(Watch(session="s", after={"s": WireCursor(epoch="e", seq=6)}))
+    feed(core, Events(session="s", epoch="e", events=[event(71, 8)]))
+    assert connect(core)[0]["after"] == {"s": {"epoch": "e", "seq": 6}}
+    feed(core, Events(session="s", epoch="e", events=[event(70, 7)]))
+    assert connect(core) == [{"type": "watch", "session": "s", "after": 71}]
+
+
+@pytest.mark.parametrize("instance", ["one", "two"])
+def test_a_watched_session_with_another_log_is_read_from_its_start(instance: str) -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.WATCHED))
+    connect(core)
+    core.outgoing(Watch(session="s"))
+    feed(core, Events(session="s", epoch="e", events=[event(70, 7)]))
+    if instance == "one":
+        feed(core, Events(session="s", epoch="f", events=[event(80, 2)]))
+    assert connect(core, instance=instance) == [{"type": "watch", "session": "s", "start": "start"}]
+
+
+def test_where_everything_is_followed_a_watched_session_is_renewed_for_its_details_only() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    core.outgoing(Watch(session="s", start="start"))
+    feed(core, events([1]))
+    assert connect(core, pos=1) == [
+        {"type": "watch", "session": "*", "after": 1},
+        {"type": "watch", "session": "s", "start": "head"},
+    ]
+
+
+def test_everything_may_be_watched_and_left_by_hand() -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.NONE))
+    connect(core)
+    core.outgoing(Watch(session="*", after=10))
+    feed(core, events([11, 12]))
+    assert connect(core, pos=12) == [{"type": "watch", "session": "*", "after": 12}]
+    core.outgoing(Unwatch(session="*"))
+    assert connect(core) == []
+
+
+def test_a_watch_from_the_head_learns_from_the_host_where_that_was() -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.NONE))
+    connect(core)
+    core.outgoing(Watch(session="*"))
+    assert connect(core, pos=30) == [{"type": "watch", "session": "*"}]
+    feed(core, Watching(session="*", from_pos=30, through=30), events([31]))
+    assert connect(core, pos=40) == [{"type": "watch", "session": "*", "after": 31}]
+
+
+# --- commands ----------------------------------------------------------------------------------
+
+
+def test_a_command_is_in_flight_until_its_outcome() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    first, second = command("1"), command("2")
+    assert json.loads(core.command(first)) == json.loads(encode(first))
+    core.command(second)
+    assert core.pending() == (first, second)
+    arrivals = feed(core, Outcome(id="1", outcome=OutcomeKind.APPLIED, info={}, at=1))
+    assert outcomes(arrivals) == [("1", OutcomeKind.APPLIED)]
+    assert core.pending() == (second,)
+
+
+def test_a_command_that_cannot_be_written_is_not_in_flight() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    with pytest.raises(ProtocolError):
+        core.command(Command(id="1", session="s", do=DoSend(text="\ud800")))
+    assert core.pending() == ()
+
+
+def test_commands_without_an_outcome_are_recalled() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    for id in ("1", "2", "3"):
+        core.command(command(id))
+    feed(core, Outcome(id="2", outcome=OutcomeKind.APPLIED, info={}, at=1))
+    assert connect(core)[1:] == [{"type": "recall", "ids": ["1", "3"]}]
+    feed(core, Outcome(id="1", outcome=OutcomeKind.APPLIED, info={}, at=1))
+    assert connect(core)[1:] == [{"type": "recall", "ids": ["3"]}]
+
+
+@pytest.mark.parametrize("named", ["one", None])
+def test_never_received_is_believed_of_the_instance_that_would_have_received_it(named: str | None) -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    core.command(command("1"))
+    connect(core)
+    frame = Outcome(id="1", outcome=OutcomeKind.UNDELIVERED, info={}, at=1, instance=named)
+    raw = encode(frame)
+    assert core.receive(raw) == [Received(frame, raw)]
+    assert core.pending() == ()
+
+
+def test_never_received_is_not_believed_of_a_host_that_may_have_forgotten() -> None:
+    core = ClientCore(TARGET)
+    connect(core, instance="")
+    core.command(command("1"))
+    connect(core, instance="")
+    arrivals = feed(core, Outcome(id="1", outcome=OutcomeKind.UNDELIVERED, info={}, at=1))
+    assert outcomes(arrivals) == [("1", OutcomeKind.UNKNOWN)]
+
+
+def test_another_instance_makes_commands_in_flight_unknown() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    core.command(command("1", "a"))
+    core.command(
+        Command(id="2", session="b", attempt=3, do=DoApprove(request="r", option="yes", digest="sha256:0", note=None))
+    )
+    core.opened()
+    greeting, *lost = feed(core, welcome(instance="two", now=900))
+    assert isinstance(greeting, Received)
+    assert isinstance(greeting.frame, Welcome)
+    assert outcomes(lost) == [("1", OutcomeKind.UNKNOWN), ("2", OutcomeKind.UNKNOWN)]
+    second = lost[1]
+    assert isinstance(second, Received)
+    assert second.raw is None
+    assert isinstance(second.frame, Outcome)
+    assert (second.frame.session, second.frame.attempt, second.frame.request) == ("b", 3, "r")
+    assert (second.frame.at, second.frame.instance) == (900, "two")
+    assert second.frame.reason
+    assert core.pending() == ()
+    assert [frame["type"] for frame in sent(core)] == ["watch"]
+
+
+def test_a_host_that_cannot_recall_leaves_commands_unknown() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    core.command(command("1"))
+    connect(core)
+    core.command(command("2"))
+    arrivals = feed(core, Error(code=ErrorCode.UNSUPPORTED, message="no recall here", about="recall"))
+    assert outcomes(arrivals) == [("1", OutcomeKind.UNKNOWN)]
+    assert core.pending() == (command("2"),)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (ErrorCode.MALFORMED, OutcomeKind.INVALID),
+        (ErrorCode.TOO_LARGE, OutcomeKind.INVALID),
+        (ErrorCode.NOT_PERMITTED, OutcomeKind.NOT_PERMITTED),
+        (ErrorCode.UNSUPPORTED, OutcomeKind.CAPABILITY_NOT_SUPPORTED),
+        (ErrorCode.NOT_FOUND, OutcomeKind.STALE_TARGET),
+    ],
+)
+def test_an_error_about_a_command_is_its_outcome(code: ErrorCode, kind: OutcomeKind) -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    core.command(command("1"))
+    arrivals = feed(core, Error(code=code, message="no", about="1"))
+    assert outcomes(arrivals) == [("1", kind)]
+    assert core.pending() == ()
+
+
+def test_an_error_about_something_else_leaves_commands_alone() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    core.command(command("1"))
+    assert len(feed(core, Error(code=ErrorCode.OTHER, message="no", about="query"))) == 1
+    assert len(core.pending()) == 1
+
+
+# --- the cursor, by properties -------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 60)), st.integers(0, 20))
+def test_a_cursor_stands_before_the_first_number_that_was_not_received(numbers: list[int], start: int) -> None:
+    cursor = Cursor(start)
+    held = set(range(1, start + 1))
+    for number in numbers:
+        cursor.add(number)
+        held.add(number)
+        assert cursor.through == min(set(range(1, 100)) - held) - 1
+
+
+@given(st.lists(st.integers(1, 60)), st.integers(0, 60), st.lists(st.integers(1, 60)))
+def test_a_cursor_that_skips_takes_what_it_skipped_as_received(
+    before: list[int], skipped: int, after: list[int]
+) -> None:
+    cursor = Cursor()
+    for number in before:
+        cursor.add(number)
+    cursor.skip_to(skipped)
+    for number in after:
+        cursor.add(number)
+    held = {*before, *after, *range(skipped + 1)}
+    assert cursor.through == min(set(range(1, 100)) - held) - 1
+
+
+def test_a_cursor_remembers_a_bounded_number_of_ranges_and_forgets_on_the_safe_side() -> None:
+    cursor = Cursor()
+    last = 2 * (MAX_ISLANDS + 10)
+    for number in range(2, last + 1, 2):
+        cursor.add(number)
+    for number in range(1, last + 1, 2):
+        cursor.add(number)
+    assert 2 * MAX_ISLANDS <= cursor.through < last
+
+
+class Log:
+    """A host's log: what a watch sends of it."""
+
+    def __init__(self, sessions: Sequence[str]) -> None:
+        self.entries = [(pos, session) for pos, session in enumerate(sessions, start=1)]
+
+    def after(self, pos: int, size: int) -> list[Frame]:
+        """The events beyond `pos`, in chunks of the log; within a chunk a frame for each session."""
+        frames: list[Frame] = []
+        rest = [entry for entry in self.entries if entry[0] > pos]
+        for begin in range(0, len(rest), size):
+            chunk = rest[begin : begin + size]
+            for session in sorted({session for _, session in chunk}):
+                frames.append(events([pos for pos, of in chunk if of == session], session))
+        return frames
+
+
+connection = st.fixed_dictionaries(
+    {
+        "cut": st.integers(0, 30),
+        "size": st.integers(1, 12),
+        "answered": st.booleans(),
+        "beats": st.booleans(),
+        "order": st.randoms(use_true_random=False),
+        "repeat": st.floats(0, 0.5),
+        "window": st.integers(1, 5),
+    }
+)
+
+
+def deliver(core: ClientCore, log: Log, how: dict[str, Any], received: set[int]) -> None:
+    """One connection that delivers the log after what was asked for, badly."""
+    [watch] = connect(core, pos=len(log.entries))
+    after = int(watch.get("after", 0))
+    frames = log.after(after, how["size"])
+    rng = how["order"]
+    frames = [frame for frame in frames for _ in range(1 + (rng.random() < how["repeat"]))]
+    for begin in range(0, len(frames), how["window"]):
+        part = frames[begin : begin + how["window"]]
+        rng.shuffle(part)
+        frames[begin : begin + how["window"]] = part
+    if how["answered"]:
+        frames.insert(0, Watching(session="*", from_pos=after, through=len(log.entries)))
+    if how["beats"]:
+        frames.insert(len(frames) // 2, Beat(now=1, pos=len(log.entries)))
+    for frame in frames[: how["cut"]]:
+        feed(core, frame)
+        if isinstance(frame, Events):
+            received |= {event.pos for event in frame.events if event.pos is not None}
+        assert core.pos is not None
+        assert received >= set(range(1, core.pos + 1)), "the cursor passed what was never received"
+    core.closed()
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=40), st.lists(connection, max_size=8))
+def test_however_connections_end_nothing_is_passed_over(sessions: list[str], connections: list[dict[str, Any]]) -> None:
+    log, core, received = Log(sessions), ClientCore(TARGET), set[int]()
+    for how in connections:
+        deliver(core, log, how, received)
+    [watch] = connect(core, pos=len(log.entries))
+    for frame in log.after(int(watch.get("after", 0)), 5):
+        feed(core, frame)
+        assert isinstance(frame, Events)
+        received |= {event.pos for event in frame.events if event.pos is not None}
+    assert received == set(range(1, len(sessions) + 1))
+    assert core.pos == len(sessions)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["send", "outcome", "cut", "restart"]), st.integers(0, 5)),
+        max_size=40,
+    )
+)
+def test_every_command_gets_one_outcome_or_stays_pending(steps: list[tuple[str, int]]) -> None:
+    """A host that answers at its own time, is cut off and restarted; only a restart makes a command unknown."""
+    core = ClientCore(TARGET)
+    connect(core)
+    instance, made, known = 0, 0, dict[str, int]()
+    told: dict[str, list[OutcomeKind]] = {}
+
+    def take(arrivals: Sequence[Arrival]) -> None:
+        for id, outcome in outcomes(arrivals):
+            told.setdefault(id, []).append(outcome)
+
+    def frame_out(frame: ClientFrame) -> None:
+        core.outgoing(frame)
+
+    for step, which in steps:
+        match step:
+            case "send":
+                made += 1
+                frame_out(command(str(made)))
+                known[str(made)] = instance
+            case "outcome" if core.pending():
+                pending = core.pending()
+                id = pending[which % len(pending)].id
+                take(feed(core, Outcome(id=id, outcome=OutcomeKind.APPLIED, info={}, at=1)))
+            case "cut" | "restart":
+                before = [waiting.id for waiting in core.pending()]
+                instance += step == "restart"
+                core.opened()
+                take(feed(core, welcome(instance=str(instance) if instance else "one")))
+                recalled = [frame["ids"] for frame in sent(core) if frame["type"] == "recall"]
+                if step == "restart":
+                    assert recalled == []
+                    assert all(told[id] == [OutcomeKind.UNKNOWN] for id in before)
+                else:
+                    assert recalled == ([before] if before else [])
+            case _:
+                pass
+    assert all(len(kinds) == 1 for kinds in told.values())
+    assert {*told, *(waiting.id for waiting in core.pending())} == {str(n) for n in range(1, made + 1)}
+    assert not {*told} & {waiting.id for waiting in core.pending()}
