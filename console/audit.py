@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,16 +33,14 @@ _EXACT: Final = frozenset(
 class Audit:
     """The audit of one console instance. Never raises: `fault` says what keeps it from being written.
 
-    `folder` is made at need, readable by its user alone. `clock` gives milliseconds since 1970 UTC. `secrets` are our
-    own credentials, masked wherever they occur. With `required`, whoever submits must not go on while there is a fault.
+    `folder` is made at need, readable by its user alone. `clock` gives milliseconds since 1970 UTC. With `required`,
+    whoever submits must not go on while there is a fault.
     """
 
-    def __init__(
-        self, folder: Path, *, clock: Callable[[], int], required: bool = False, secrets: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, folder: Path, *, clock: Callable[[], int], required: bool = False) -> None:
         self.required = required
         self._clock = clock
-        self._secrets = secrets
+        self._secrets: tuple[str, ...] = ()
         stamp = datetime.fromtimestamp(clock() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
         self._stem = f"{stamp}-{os.getpid()}"
         self._path = folder / f"{self._stem}.jsonl"
@@ -66,6 +64,10 @@ class Audit:
     def lost(self) -> int:
         """Lines that could not be written since the last one that was."""
         return self._lost
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Mask these credentials of ours in everything that is written from now on."""
+        self._secrets = tuple({*self._secrets, *secrets})
 
     def open(self) -> bool:
         """Create the file, so that a fault shows before the first intervention. True when it can be written."""

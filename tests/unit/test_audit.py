@@ -127,7 +127,8 @@ def test_any_text_keeps_the_chain_whole_and_the_file_plain(tmp_path_factory: pyt
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
-    audit = _audit(tmp_path, secrets=("our-own-token",))
+    audit = _audit(tmp_path)
+    audit.hide(["our-own-token"])
     audit.write("requested", "c", {"text": "use sk-ant-REDACTED", "note": "with our-own-token"})
     audit.write("outcome", "c", {"info": {"note": ["our-own-token"]}})
     written = audit.path.read_text()

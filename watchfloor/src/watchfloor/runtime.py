@@ -103,7 +103,7 @@ def hosts() -> list[LocalHost]:
             found.append(LocalHost(record["url"], record["token"], record["name"], record["pid"], path))
         else:
             _remove(path)
-    return sorted(found, key=lambda host: (host.name, host.pid))
+    return sorted(found, key=lambda host: (host.name, host.url))
 
 
 def _distrust(where: Path) -> str | None:

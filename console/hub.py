@@ -1,0 +1,324 @@
+"""What stands between the sources and whoever looks at them: one fleet, a connection for each source, one audit.
+
+In: a connector's arrivals -> intake -> fleet -> `on_changes`. Out: an intent -> gate -> audit -> connector; what
+comes back goes into fleet and audit. The application and every verb of the command line work through a hub.
+
+Importing this module, and making a hub, loads no network library and no models; `start` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from console.audit import Audit
+from console.fleet.apply import Fleet
+from console.fleet.changes import Changes
+from console.fleet.facts import ContactFact, Fact, Intent, Refusal
+from console.fleet.gate import ARM_MS, Gated, gate
+from console.fleet.state import NOTHING, Baseline, Trail
+from watchfloor.errors import ConnectionLost, ProtocolError
+from watchfloor.text import Clean, clean_line
+from watchfloor.words import Contact, EffectState, Lifecycle, OutcomeKind, Primitive
+
+if TYPE_CHECKING:
+    from console.connectors.supervisor import Item, Supervisor
+    from watchfloor.connector import Clock, Target
+    from watchfloor.protocol.frames import ClientFrame
+
+TICK_S: Final = 0.5
+"""How often the passing of time alone is looked at: overdue effects, gaps that did not fill."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """One source: what keeps it connected, and the task in which that runs."""
+
+    supervisor: Supervisor
+    task: asyncio.Task[None]
+
+
+class Hub:
+    """The sources of one console.
+
+    `clock` gives milliseconds since 1970 UTC. `by` is the operator's name. With `read_only` no intervention leaves.
+    `on_changes` is called on the event loop after every batch of arrivals, tick and command; `on_items` with a source's
+    name and what arrived from it, before the fleet takes it up. Neither may block.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        audit: Audit,
+        by: str,
+        read_only: bool = False,
+        on_changes: Callable[[Changes], None] | None = None,
+        on_items: Callable[[str, Sequence[Item]], None] | None = None,
+    ) -> None:
+        self.fleet: Final = Fleet()
+        self.by: Final = by
+        self.read_only: Final = read_only
+        self._clock = clock
+        self._audit = audit
+        self._on_changes = on_changes
+        self._on_items = on_items
+        self._lines: dict[str, _Line] = {}
+        self._told: dict[str, tuple[OutcomeKind | None, EffectState | None]] = {}
+        """What the audit file says of the commands that are not settled."""
+        self._moved = asyncio.Event()
+        self._ticking: asyncio.Task[None] | None = None
+
+    @property
+    def audit_fault(self) -> str | None:
+        """Why interventions cannot be written down, in one line; None while they can."""
+        return self._audit.fault
+
+    # --- sources ---------------------------------------------------------------------------
+
+    def expect(self, targets: Iterable[Target]) -> None:
+        """Show these sources as connecting before `start`, which takes longer. Needs no event loop."""
+        now = self._clock()
+        facts = [ContactFact(t.name, Contact.CONNECTING, now, NOTHING) for t in targets if t.name not in self._lines]
+        self._tell(self.fleet.apply(facts, now))
+
+    def start(self, targets: Sequence[Target]) -> None:
+        """Connect to these sources, and keep trying. Must be called on the event loop; more may follow later.
+
+        Raises ValueError where a name is taken.
+        """
+        for target in targets:
+            if target.name in self._lines:
+                raise ValueError(f"there is a source {target.name!r} already")
+        self.expect(targets)
+        if not self.read_only:
+            self._audit.open()
+        self._audit.hide(target.token for target in targets if target.token is not None)
+        for target in targets:
+            self._lines[target.name] = self._line(target)
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick_on(), name="hub")
+
+    def _line(self, target: Target) -> _Line:
+        from console.connectors.registry import connector_for
+        from console.connectors.supervisor import ContactChange, Supervisor
+        from console.intake import Intake
+
+        intake = Intake(target.name, self._clock)
+
+        def sink(items: Sequence[Item]) -> None:
+            if self._on_items is not None:
+                self._on_items(target.name, items)
+            facts: list[Fact] = []
+            for item in items:
+                facts += [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
+            self._tell(self.fleet.apply(facts, self._clock()))
+
+        rng = random.Random()  # noqa: S311 - spreads retries in time, nothing depends on its secrecy
+        supervisor = Supervisor(connector_for, target, sink, self._clock, rng)
+        task = asyncio.create_task(supervisor.run(), name=f"source {target.name}")
+        return _Line(supervisor, task)
+
+    def retry(self, source: str) -> None:
+        """Try a lost source again at once."""
+        if (line := self._lines.get(source)) is not None:
+            line.supervisor.retry_now()
+
+    async def send(self, source: str, frame: ClientFrame) -> None:
+        """Hand a frame that is no command (a watch, a query) to a source.
+
+        Raises ConnectionLost where it certainly did not leave, KeyError for a source that was never started.
+        """
+        await self._lines[source].supervisor.send(frame)
+
+    async def close(self) -> None:
+        """End every connection, and the audit file."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+            await asyncio.gather(self._ticking, return_exceptions=True)
+            self._ticking = None
+        lines = list(self._lines.values())
+        await asyncio.gather(*(line.supervisor.close() for line in lines), return_exceptions=True)
+        await asyncio.gather(*(line.task for line in lines), return_exceptions=True)
+        self._audit.close()
+
+    # --- interventions ---------------------------------------------------------------------
+
+    def gate(self, intent: Intent, *, arm_ms: int = ARM_MS) -> Gated | Refusal:
+        """Would the intervention go out now? Whoever submits asks first what `Gated.confirm` lists."""
+        return gate(self.fleet, intent, self._clock(), read_only=self.read_only, arm_ms=arm_ms)
+
+    async def submit(self, intent: Intent) -> Trail:
+        """Send an intervention if the gate lets it through; returns its trail once it was sent or refused.
+
+        A refused one has an outcome and was never sent; it is not among `fleet.trails`. One whose id is known already
+        is not sent again: its trail is returned as it stands.
+        """
+        if (known := self.fleet.trails.get(intent.id)) is not None:
+            return known
+        gated = self.gate(intent)
+        if isinstance(gated, Refusal):
+            return self._refused(intent, gated)
+        if not self._audit.write("requested", intent.id, _asked(gated, self.by)) and self._audit.required:
+            reason = f'it cannot be written down, and audit = "required" is set: {self._audit.fault}'
+            return self._refused(intent, Refusal(OutcomeKind.UNDELIVERED, reason))
+        self._told[intent.id] = (None, None)
+        self._tell(self.fleet.requested(intent, self._clock()))
+        await self._send(gated)
+        return self.fleet.trails[intent.id]
+
+    async def settle(self, trail_id: str, wait_s: float) -> Trail:
+        """The trail once nothing more is expected of it, or as it is after `wait_s` seconds.
+
+        Raises KeyError for a trail that is not known.
+        """
+        return await self._until(trail_id, wait_s, _settled)
+
+    async def answered(self, trail_id: str, wait_s: float) -> Trail:
+        """The trail once it has an outcome; after `wait_s` seconds without one the outcome is `unknown`."""
+        trail = await self._until(trail_id, wait_s, lambda trail: trail.outcome is not None)
+        if trail.outcome is None:
+            reason = Clean(f"no word came back within {wait_s:g} s")
+            self._tell(self.fleet.settle(trail_id, OutcomeKind.UNKNOWN, reason, self._clock()))
+        return trail
+
+    async def until(self, met: Callable[[], bool], wait_s: float) -> bool:
+        """Wait until the fleet shows something, `wait_s` seconds at most; False when it did not."""
+        try:
+            async with asyncio.timeout(wait_s):
+                while not met():
+                    self._moved.clear()
+                    await self._moved.wait()
+        except TimeoutError:
+            return met()
+        return True
+
+    async def _until(self, trail_id: str, wait_s: float, met: Callable[[Trail], bool]) -> Trail:
+        trail = self.fleet.trails[trail_id]
+        await self.until(lambda: met(trail), wait_s)
+        return trail
+
+    async def _send(self, gated: Gated) -> None:
+        from pydantic import ValidationError
+
+        from console.commands import command
+
+        target, id = gated.target, gated.id
+        try:
+            await self._lines[target.source].supervisor.send(command(gated))
+        except ConnectionLost as lost:
+            changes = self.fleet.settle(id, OutcomeKind.UNDELIVERED, clean_line(str(lost)), self._clock())
+        except (ProtocolError, ValidationError) as fault:
+            reason = clean_line(f"it cannot be written: {_first_line(fault)}")
+            changes = self.fleet.settle(id, OutcomeKind.INVALID, reason, self._clock())
+        else:
+            changes = self.fleet.sent(id, self._clock())
+        self._tell(changes)
+
+    def _refused(self, intent: Intent, refusal: Refusal) -> Trail:
+        """The trail of what never left; its session may not even be known."""
+        session = self.fleet.sessions.get(intent.target)
+        now = self._clock()
+        baseline = Baseline(
+            lifecycle=session.lifecycle if session else Lifecycle.UNKNOWN,
+            attempt=session.attempt if session else None,
+            turn=session.turn if session else None,
+            head=session.head if session else 0,
+        )
+        return Trail(
+            id=intent.id,
+            intent=intent,
+            target=intent.target,
+            request=None,
+            baseline=baseline,
+            requested_at=now,
+            acked_at=now,
+            outcome=refusal.outcome,
+            reason=clean_line(refusal.reason),
+            closed=True,
+        )
+
+    # --- what happens ----------------------------------------------------------------------
+
+    async def _tick_on(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._tell(self.fleet.tick(self._clock()))
+
+    def _tell(self, changes: Changes) -> None:
+        if not changes:
+            return
+        for id in changes.trails:
+            if (trail := self.fleet.trails.get(id)) is not None:
+                self._write_down(trail)
+        self._moved.set()
+        if self._on_changes is not None:
+            self._on_changes(changes)
+
+    def _write_down(self, trail: Trail) -> None:
+        """Audit what has newly become of a command."""
+        outcome, effect = self._told.get(trail.id, (trail.outcome, trail.effect))
+        if trail.outcome is not outcome and trail.outcome is not None:
+            self._audit.write("outcome", trail.id, _became(trail))
+        if trail.effect is not effect and trail.effect not in (None, EffectState.PENDING):
+            self._audit.write("effect", trail.id, {"effect": trail.effect, "reason": trail.effect_text or None})
+        if trail.active:
+            self._told[trail.id] = (trail.outcome, trail.effect)
+        else:
+            self._told.pop(trail.id, None)
+
+
+def _settled(trail: Trail) -> bool:
+    if trail.outcome is None:
+        return False
+    return trail.effect not in (EffectState.PENDING, EffectState.OVERDUE) or trail.closed
+
+
+def _asked(gated: Gated, by: str) -> dict[str, object]:
+    """A command for the audit. The words of an answer are left out: any of its fields may be secret."""
+    intent = gated.intent
+    fields: dict[str, object] = {
+        "by": by,
+        "source": gated.target.source,
+        "session": gated.target.session,
+        "attempt": gated.attempt,
+        "turn": gated.turn,
+        "primitive": gated.primitive,
+        "request": intent.request,
+        "option": gated.option.id if gated.option is not None else None,
+        "option_kind": gated.option.kind if gated.option is not None else None,
+        "digest": gated.digest,
+        "reason": intent.reason,
+        "note": intent.note,
+        "interrupt": intent.interrupt or None,
+        "kill": intent.kill or None,
+        "mode": intent.mode,
+        "to": intent.to,
+    }
+    if gated.primitive is Primitive.ANSWER:
+        fields["answers"] = sorted(intent.fields) if intent.fields is not None else None
+    elif gated.primitive is Primitive.SEND:
+        fields |= {"text": intent.text, "priority": gated.priority}
+    elif intent.extra:
+        fields["extra"] = sorted(intent.extra)
+    return fields
+
+
+def _became(trail: Trail) -> dict[str, object]:
+    fact = trail.fact
+    decided = fact.decided if fact is not None else None
+    return {
+        "outcome": trail.outcome,
+        "reason": trail.reason or None,
+        "info": dict(fact.info) if fact is not None and fact.info else None,
+        "decided_by": decided.by if decided is not None else None,
+        "decided_option": decided.option if decided is not None else None,
+        "decided_at": decided.at if decided is not None else None,
+    }
+
+
+def _first_line(fault: Exception) -> str:
+    return str(fault).partition("\n")[0]
