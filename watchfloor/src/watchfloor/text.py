@@ -311,26 +311,27 @@ class _Span(NamedTuple):
 
 
 _SHORTEST_EXTRA = 4
+_MASK = re.compile(r"…\[masked(?: \d+)?\]")
 
-# Hostile text must not make these slow: every repeat that something may still fail after is bounded or possessive, and
-# no pattern can begin inside the run of characters that an earlier try has crossed in vain.
+# Hostile text must not make these slow: every repeat that something may still fail after is bounded, or possessive and
+# over characters in which the pattern cannot begin again.
 
 # A token begins a word, or follows a colour sequence, whose last letter only looks like part of the word.
-_AFTER_COLOUR = r"(?<=[\[;]m)|(?<=[\[;]\dm)|(?<=[\[;]\d\dm)|(?<=[\[;]\d{3}m)"
-_BEGIN = rf"(?:(?<![A-Za-z0-9])|{_AFTER_COLOUR})"
-# Already masked, a reference, a piece of a program or a remark in place of a value: nothing to mask.
+_BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=[\[;]m)|(?<=[\[;]\dm)|(?<=[\[;]\d\dm)|(?<=[\[;]\d{3}m))"
+# A reference, a piece of a program or a remark in place of a value: nothing to mask.
 _REAL = (
-    r"(?![\w.-]{0,12}…\[masked)(?!\$|%[A-Za-z]|\{\{|<|\*{3})(?![A-Za-z_][\w.]{0,80}[(\[])"
+    r"(?!\$|%[A-Za-z]|\{\{|<|\*{3})(?![A-Za-z_][\w.]{0,80}[(\[])"
     r"(?!(?:none|null|nil|true|false|str|string|int|bytes|bool|any|undefined|optional|required|missing|invalid|incorrect"
     r"|expired|os|process|self|args|config|settings|env|input|getpass|password|passwd|passphrase|secret|token|key)"
     r"(?![A-Za-z0-9_-]))"
 )
-_RANDOM = r"(?=[^\s\"']{0,200}\d|[^\s\"']{20})"
+_RANDOM = r"(?=[^\s\"'`;&|<>…]{0,200}\d|[^\s\"'`;&|<>…]{20})"
 # Names that mean a secret whatever the value, and names that mean one if the value looks random. Neither counts as the
 # user in a URL: what stands there ends at the @.
 _NOT_A_USER = r"(?<!://)(?<!://x-)(?<!://x-access-)"
 _STRONG_NAMES = (
-    rf"{_NOT_A_USER}(?:(?<!no)passw(?:or)?d|passphrase|secret|pwd(?!\\?[\"']?[ \t]{{0,3}}[=:][ \t]{{0,3}}\\?[\"']?[/~.])"
+    _NOT_A_USER + r"(?:(?<!no)passw(?:or)?d|passphrase|secret"
+    r"|pwd(?!\\?[\"']?[ \t]{0,3}[=:][ \t]{0,3}\\?[\"']?[/~.])"
     r"|(?:secret|private|access|api|account|signing|encryption)[_-]?(?:access[_-]?)?key"
     r"|(?:access|auth|refresh|api|bearer|session)[_-]?token)"
 )
@@ -342,7 +343,7 @@ _WEAK_NAMES = (
 )
 _IS = r"(?:_?(?:base|value|text|b64|base64|\d{1,3}))?\\{0,3}[\"']?[ \t]{0,3}(?:=>|:=|[=:](?!=))[ \t]{0,3}"
 _FLAG = (
-    r"(?<!-)--(?=[a-z0-9])[a-z0-9-]{0,40}"
+    r"--(?=[a-z0-9])[a-z0-9-]{0,40}"
     r"(?:passw(?:or)?d|passphrase|token|secret|api-?key|access-key|secret-key)[ \t]{1,3}"
 )
 
@@ -384,17 +385,15 @@ def _shapes() -> tuple[_Shape, ...]:
         ),
         _Shape(
             ("eyj",),
-            compile_(
-                rf"(?:(?<![A-Za-z0-9_-])|{_AFTER_COLOUR})(?P<hint>eyJ)"
-                r"([A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?)"
-            ),
+            # The head is short, and bounding it is what keeps a long run without a dot cheap.
+            compile_(_BEGIN + r"(?P<hint>eyJ)([A-Za-z0-9_-]{8,512}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?)"),
         ),
         _Shape(("hooks.slack.com/",), compile_(r"hooks\.slack\.com/\w{1,20}/([A-Za-z0-9/_-]{16,}+)")),
         _Shape(
             ("private key",),
             # To the end line where there is one (the body holds single dashes), else what looks like header and body.
             compile_(
-                r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?!…\[masked)"
+                r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
                 r"([^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{1,50}-----"
                 r"|(?:[\s␊␍]|\\[nr])*+(?:[A-Z][A-Za-z-]{2,30}: [^\n␊\\]{0,200}+(?:[\s␊␍]|\\[nr])++)*+"
                 r"[A-Za-z0-9+/=\s␊␍␉\\]++)"
@@ -413,7 +412,7 @@ def _shapes() -> tuple[_Shape, ...]:
         _Shape(
             ("://",),
             compile_(
-                r"://(?:[^\s/?#:@\"'<>]{0,256}:(?![\w.-]{0,12}…\[masked)(?!\$|\{|<|\*{3}|%[A-Za-z]+%)"
+                r"://(?:[^\s/?#:@\"'<>]{0,256}:(?!\$|\{|<|\*{3}|%[A-Za-z]+%)"
                 r"([^\s/?#\"'<>`]{1,512})|([^\s/?#:@\"'<>…]{20,256}))@"
             ),
             sized=False,
@@ -433,11 +432,19 @@ def _shapes() -> tuple[_Shape, ...]:
 
 
 def _found(s: str, extra: Iterable[str]) -> list[_Span]:
+    masks = [match.span() for match in _MASK.finditer(s)]
+    ends = [end for _, end in masks]
+
+    def masked(start: int, end: int) -> bool:
+        at = bisect_right(ends, start)
+        return at < len(masks) and masks[at][0] < end
+
     spans = []
     for own in {clean(e) for e in extra if len(e) >= _SHORTEST_EXTRA}:
         at = s.find(own)
         while at >= 0:
-            spans.append(_Span(at, at + len(own), 0, True))
+            if not masked(at, at + len(own)):
+                spans.append(_Span(at, at + len(own), 0, True))
             at = s.find(own, at + len(own))
     lowered = s.lower()
     for shape in _shapes():
@@ -446,7 +453,9 @@ def _found(s: str, extra: Iterable[str]) -> list[_Span]:
         for match in shape.pattern.finditer(s):
             start, end = match.span(match.lastindex or 0)
             hint = len(match["hint"]) if "hint" in shape.pattern.groupindex else 0
-            spans.append(_Span(start - hint, end, hint, shape.sized))
+            # What stands right before a mask is the hint that was left of this very secret.
+            if not masked(start - hint, end + 1):
+                spans.append(_Span(start - hint, end, hint, shape.sized))
     return sorted(spans)
 
 
@@ -458,8 +467,8 @@ def redact(s: Clean, extra: Iterable[str] = ()) -> tuple[Clean, int]:
     number is the count of characters that were taken away, left out for passwords. `extra` are our own credentials,
     masked wherever they stand (those under 4 characters are ignored: they would mask ordinary words).
 
-    Masking twice changes nothing. It is a courtesy against shoulder-surfing and pasted logs, not a proof: a secret
-    without a known shape or name stays.
+    Without `extra`, masking what is masked changes nothing. It is a courtesy against shoulder-surfing and pasted logs,
+    not a proof: a secret without a known shape or name stays.
     """
     merged: list[_Span] = []
     for span in _found(s, extra):
