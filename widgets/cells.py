@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size, split_graphemes, split_text
+from rich.cells import cell_len, split_graphemes
 
-_JOINERS: Final = {0x200D: None, 0xFE0F: None}
 _TAB: Final = 4
 
 # Texts are cleaned long before they come here. This is the last line before the terminal, for the
@@ -35,24 +34,20 @@ def fit(text: str, width: int, cut: str = "…", *, right: bool = False) -> str:
     if width <= 0:
         return ""
     if not (text.isascii() and text.isprintable()):
-        return _fit_wide(flat(text), width, cut, right)
+        text = flat(text)
+        size = cell_len(text)
+        if size > width:
+            return _first(text, width - 1) + cut
+        return _exactly(" " * (width - size) + text if right else text + " " * (width - size), width)
     if len(text) > width:
         return text[: width - 1] + cut
     return text.rjust(width) if right else text.ljust(width)
 
 
-def _fit_wide(text: str, width: int, cut: str, right: bool) -> str:
-    size = cell_len(text)
-    if size > width:
-        text = set_cell_size(text, width - 1) + cut
-    else:
-        pad = " " * (width - size)
-        text = pad + text if right else text + pad
-    if cell_len(text) == width:
-        return text
-    # A joiner at an edge is measured differently alone and in company; without it all is additive.
-    plain = text.translate(_JOINERS)
-    return set_cell_size(plain, width)
+def crop(text: str, width: int) -> str:
+    """The first `width` cells of the text, padded to that width; without any mark."""
+    text = flat(text)
+    return _first(text, width) if width_of(text) > width else fit(text, width)
 
 
 def width_of(text: str) -> int:
@@ -60,17 +55,47 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() and text.isprintable() else cell_len(flat(text))
 
 
-def crop(text: str, width: int) -> str:
-    """The first `width` cells of the text, padded to that width; without any mark."""
-    text = flat(text)
-    if len(text) <= width or not text.isascii():
-        return fit(text, width) if cell_len(text) <= width else set_cell_size(text, width)
-    return text[: max(0, width)]
-
-
 def skip(text: str, cells: int) -> str:
-    """The text without its first `cells` cells; half of a wide character becomes a space."""
-    return split_text(flat(text), cells)[1]
+    """The text without its first `cells` cells; half of a wide character becomes a blank."""
+    text = flat(text)
+    if text.isascii():
+        return text[cells:]
+    used = 0
+    for start, end, size in split_graphemes(text)[0]:
+        if used >= cells:
+            return " " * (used - cells) + text[start:]
+        used += size
+        if end == len(text) and used > cells:
+            return " " * (used - cells)
+    return ""
+
+
+def _first(text: str, width: int) -> str:
+    """The first `width` cells of a flat text that is wider than that."""
+    if width <= 0:
+        return ""
+    if text.isascii():
+        return text[:width]
+    used = end = 0
+    for _start, stop, size in split_graphemes(text)[0]:
+        if used + size > width:
+            break
+        used, end = used + size, stop
+    return _exactly(text[:end] + " " * (width - used), width)
+
+
+def _exactly(text: str, width: int) -> str:
+    """The text, unless the toolkit measures it differently as a whole than in its parts.
+
+    A joiner at an edge does that. Without joiners and marks widths add up.
+    """
+    if cell_len(text) == width:
+        return text
+    kept = ""
+    for char in text:
+        if 0 < cell_len(char) <= width - cell_len(kept):
+            kept += char
+    return kept + " " * (width - cell_len(kept))
 
 
 def chop(text: str, width: int) -> list[str]:

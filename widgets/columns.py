@@ -63,6 +63,10 @@ _RIGHT: Final = frozenset({"attempt", "usage"})
 # What a narrow screen does without, first to go first. Who needs the operator never goes.
 _DROP: Final[tuple[ColumnName, ...]] = ("rate", "usage", "attempt", "can", "source")
 
+# Where a very narrow one saves cells, and what must be left. Below 4 cells there is no last column at all.
+_LAST_LEAST: Final = 4
+_SHRINK: Final[tuple[tuple[ColumnName, int], ...]] = (("last", _LAST_LEAST), ("name", 6), ("state", 1))
+
 # Where further cells go: share, and the most that helps.
 _GROW: Final[tuple[tuple[ColumnName, int, int], ...]] = (("name", 3, 40), ("source", 1, 18), ("last", 6, 400))
 
@@ -75,6 +79,8 @@ def columns_for(width: int) -> tuple[Column, ...]:
         if _total(widths) <= width:
             break
         del widths[name]
+    if _total(widths) - _LEAST["last"] + _LAST_LEAST > width:
+        del widths["last"]
     spare = width - _total(widths)
     if spare < 0:
         _shrink(widths, -spare)
@@ -88,11 +94,11 @@ def _total(widths: dict[ColumnName, int]) -> int:
 
 
 def _shrink(widths: dict[ColumnName, int], missing: int) -> None:
-    shrinkable: tuple[tuple[ColumnName, int], ...] = (("last", 0), ("name", 6), ("state", 1))
-    for name, least in shrinkable:
-        taken = min(missing, widths[name] - least)
-        widths[name] -= taken
-        missing -= taken
+    for name, least in _SHRINK:
+        if name in widths:
+            taken = min(missing, widths[name] - least)
+            widths[name] -= taken
+            missing -= taken
 
 
 def _grow(widths: dict[ColumnName, int], spare: int) -> None:

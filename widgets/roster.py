@@ -179,9 +179,9 @@ class Roster(LineView):
             self._settle()
             return
         top = self.scroll_offset.y
-        for line in range(min(self._page, len(rows) - top)):
-            if rows.key(top + line) in keys:
-                self.refresh(Region(0, line + _HEADER_LINES, self.size.width, 1))
+        for index in range(top, min(top + self._page, len(rows))):
+            if rows.key(index) in keys:
+                self._refresh_row(index)
 
     # -------------------------------------------------------------- selection
 
@@ -202,12 +202,14 @@ class Roster(LineView):
 
     def _take(self, key: Hashable | None, index: int) -> None:
         changed = key != self._selected
+        before = self._index
         self._selected = key
         self._index = index
         self._remember()
         if changed:
             self.post_message(self.Selected(self, key))
-            self.refresh()
+            self._refresh_row(before)
+            self._refresh_row(index)
 
     def _remember(self) -> None:
         """Note who stands around the cursor, so that the nearest can be found if it goes."""
@@ -263,6 +265,11 @@ class Roster(LineView):
             self.jump(0)
         elif 0 <= line < self._page:
             self.jump(index - line)
+
+    def _refresh_row(self, index: int) -> None:
+        line = index - self.scroll_offset.y
+        if 0 <= line < self._page:
+            self.refresh(Region(0, line + _HEADER_LINES, self.size.width, 1))
 
     @property
     def _page(self) -> int:
