@@ -328,7 +328,7 @@ TABLE: Final[Mapping[Row, Mapping[Op, Cell]]] = MappingProxyType(
             Op.PAUSE: _ok(_L.PAUSED, also=(_C.AT_STEP,)),
             Op.PAUSE_INTERRUPT: _ok(_L.PAUSED, also=(_C.AT_STEP,)),
             Op.INTERRUPT: _ok(_L.IDLE, also=(_C.AT_STEP,)),
-            Op.RESUME: _NOOP,
+            Op.RESUME: Cell(Verdict.NOOP, also=frozenset({_C.CANCELS_PAUSE})),
             Op.STOP: _ok(_L.STOPPED, also=_END),
             Op.STOP_KILL: _ok(_L.STOPPED, also=_KILL),
             Op.RESEED: _no("the session is starting"),
@@ -339,7 +339,8 @@ TABLE: Final[Mapping[Row, Mapping[Op, Cell]]] = MappingProxyType(
             Op.PAUSE: _ok(_L.PAUSED),
             Op.PAUSE_INTERRUPT: _ok(_L.PAUSED),
             Op.INTERRUPT: _no(_NOTHING_RUNS),
-            Op.RESUME: _NOOP,
+            # Mail that an interrupt left in the queue is what a resume takes up; without any it does nothing.
+            Op.RESUME: Cell(Verdict.NOOP, (_L.RUNNING, _L.IDLE)),
             Op.STOP: _ok(_L.STOPPED, also=_END),
             Op.STOP_KILL: _ok(_L.STOPPED, also=_KILL),
             Op.RESEED: _ok(_L.IDLE),

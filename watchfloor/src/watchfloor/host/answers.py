@@ -1,0 +1,68 @@
+"""Does an answer fit the question? The host refuses what the agent could not make sense of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import JsonValue
+
+from watchfloor.protocol.frames import DoAnswer
+from watchfloor.protocol.model import FieldType, FormField, Subject
+
+_IN_WORDS: Final = frozenset({FieldType.TEXT, FieldType.SECRET})
+
+
+def check_answer(subject: Subject, do: DoAnswer) -> str | None:
+    """What is wrong with the answer, in words, or None."""
+    given = [name for name in ("option", "text", "fields") if getattr(do, name) is not None]
+    if not given:
+        return "an answer needs an option, a text or fields"
+    if len(given) > 1 and "option" not in given:
+        return "an answer is a text or fields, not both"
+    if do.text is not None and not takes_text(subject):
+        return "this question takes no free text"
+    if do.fields is not None:
+        return _check_fields(subject.fields, do.fields)
+    return None
+
+
+def takes_text(subject: Subject) -> bool:
+    """Can the whole question be answered in words? So it is with at most one field, if that takes words."""
+    if not subject.fields:
+        return not subject.options
+    if len(subject.fields) > 1:
+        return False
+    field = subject.fields[0]
+    return field.type in _IN_WORDS or (field.type is FieldType.CHOICE and field.free_text)
+
+
+def _check_fields(fields: tuple[FormField, ...], given: dict[str, JsonValue]) -> str | None:
+    known = {field.name: field for field in fields}
+    for name, value in given.items():
+        field = known.get(name)
+        if field is None:
+            return f"the question has no field {name!r}"
+        fault = _check_value(field, value)
+        if fault is not None:
+            return f"field {name!r}: {fault}"
+    missing = [f.name for f in fields if f.required and f.default is None and f.name not in given]
+    return f"required: {', '.join(missing)}" if missing else None
+
+
+def _check_value(field: FormField, value: JsonValue) -> str | None:
+    values = [choice.value for choice in field.choices]
+    match field.type:
+        case FieldType.TEXT | FieldType.SECRET:
+            return None if isinstance(value, str) else "must be a text"
+        case FieldType.BOOL:
+            return None if isinstance(value, bool) else "must be true or false"
+        case FieldType.NUMBER:
+            return None if isinstance(value, int | float) and not isinstance(value, bool) else "must be a number"
+        case FieldType.CHOICE:
+            if isinstance(value, str) and (field.free_text or value in values):
+                return None
+            return f"must be one of {', '.join(values)}"
+        case FieldType.MANY:
+            if isinstance(value, list) and all(isinstance(v, str) and (field.free_text or v in values) for v in value):
+                return None
+            return f"must be a list of {', '.join(values)}"

@@ -1,0 +1,111 @@
+"""Commands by id: none is executed twice, and each can be asked about later."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import Final
+
+from watchfloor.host.effects import Handled
+from watchfloor.host.session import SessionCore
+from watchfloor.protocol.events import Intervention
+from watchfloor.protocol.frames import Command, DoAnswer, DoApprove, Outcome
+from watchfloor.words import OutcomeKind
+
+REMEMBERED: Final = 10_000
+"""Commands whose outcome is kept."""
+
+
+class Outcomes:
+    """What became of the commands that this host took, as far as it remembers."""
+
+    def __init__(self, instance: str, limit: int = REMEMBERED) -> None:
+        self._instance = instance
+        self._limit = limit
+        self._known: OrderedDict[str, tuple[bytes, Outcome]] = OrderedDict()
+        self._forgot = False
+
+    def again(self, command: Command, now: int) -> Outcome | None:
+        """The outcome of a command that came before. An id that stood for another command is `invalid`."""
+        known = self._known.get(command.id)
+        if known is None:
+            return None
+        fingerprint, outcome = known
+        if fingerprint == _fingerprint(command):
+            return outcome
+        reason = "this id was used before, for another command"
+        return Outcome(id=command.id, outcome=OutcomeKind.INVALID, reason=reason, info={}, at=now)
+
+    def remember(self, command: Command, outcome: Outcome) -> None:
+        self._known[command.id] = (_fingerprint(command), outcome)
+        if len(self._known) > self._limit:
+            self._known.popitem(last=False)
+            self._forgot = True
+
+    def recall(self, id: str, now: int) -> Outcome:
+        """What became of a command, `undelivered` where it never arrived here."""
+        known = self._known.get(id)
+        if known is not None:
+            return known[1].model_copy(update={"instance": self._instance})
+        kind, reason = OutcomeKind.UNDELIVERED, "this host never received it"
+        if self._forgot:
+            kind, reason = OutcomeKind.UNKNOWN, "never received, or longer ago than this host remembers"
+        return Outcome(id=id, outcome=kind, reason=reason, info={}, at=now, instance=self._instance)
+
+
+def execute(core: SessionCore, command: Command, by: str, now: int) -> Handled:
+    """Carry out a command on its session, unless it is aimed at something that is over."""
+    missing = core.not_advertised(command.do)
+    if missing is not None:
+        return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=missing)
+    # How a request ended says more than that its attempt or turn is over.
+    ended = isinstance(command.do, DoApprove | DoAnswer) and command.do.request not in core.requests
+    if not ended:
+        stale = _stale(core, command)
+        if stale is not None:
+            return Handled(OutcomeKind.STALE_TARGET, reason=stale)
+    return core.command(command.do, by, now)
+
+
+def _stale(core: SessionCore, command: Command) -> str | None:
+    if command.attempt is not None and command.attempt != core.attempt:
+        return f"attempt {command.attempt} is not the current one: {core.attempt} is"
+    if command.turn is not None and command.turn != core.turn:
+        return f"turn {command.turn} is over: " + (f"{core.turn} runs" if core.turn is not None else "none runs")
+    return None
+
+
+def outcome_of(command: Command, handled: Handled, now: int, attempt: int | None) -> Outcome:
+    """The outcome frame for a command."""
+    fields: dict[str, object] = {"reason": handled.reason, "info": handled.info or None, "decided": handled.decided}
+    if isinstance(command.do, DoApprove | DoAnswer):
+        fields["request"] = command.do.request
+    return Outcome.model_validate(
+        {
+            "id": command.id,
+            "outcome": handled.outcome,
+            "at": now,
+            "session": command.session,
+            "attempt": attempt,
+            **{name: value for name, value in fields.items() if value is not None},
+        }
+    )
+
+
+def intervention(command: Command, handled: Handled, by: str, now: int, core: SessionCore) -> Intervention:
+    """The command as an event of its session."""
+    return Intervention(
+        at=now,
+        attempt=core.attempt,
+        turn=core.turn,
+        primitive=command.do.primitive,
+        command=command.id,
+        by=by,
+        outcome=handled.outcome,
+        reason=handled.reason,
+        info=handled.info,
+    )
+
+
+def _fingerprint(command: Command) -> bytes:
+    return hashlib.sha256(command.model_dump_json().encode("utf-8", "replace")).digest()

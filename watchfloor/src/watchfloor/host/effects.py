@@ -1,0 +1,106 @@
+"""What the pure parts of a host ask their shell to do, and what an operation came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from watchfloor.harness.base import Signal
+from watchfloor.protocol.events import Event
+from watchfloor.protocol.frames import Frame
+from watchfloor.protocol.model import Decision, JsonObject, RequestModel
+from watchfloor.words import OutcomeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """An event of the session; the log numbers it, unless it is a delta."""
+
+    session: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """These fields of the session's summary have new values."""
+
+    session: str
+    fields: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestChanged:
+    """A request was opened or changed its state: clients get it whole."""
+
+    session: str
+    request: RequestModel
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Hand a signal to the attempt, after all signals before it."""
+
+    session: str
+    attempt: int
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt:
+    """Have the harness start this attempt."""
+
+    session: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndAttempt:
+    """The attempt is over. Release what it still holds, by force if it must be."""
+
+    session: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendFrame:
+    """Write to a connection. `wire` is the encoded frame, shared by all who get the same one."""
+
+    conn: str
+    frame: Frame
+    wire: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End a connection with a WebSocket close code, after the frames before it."""
+
+    conn: str
+    code: int
+    why: str
+
+
+SessionEffect = Publish | Changed | RequestChanged | Tell | StartAttempt | EndAttempt
+HostEffect = Tell | StartAttempt | EndAttempt | SendFrame | Close
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What became of an operation, and what follows from it.
+
+    `reason` is for people; `info` goes into the outcome; `decided` names who was first where somebody was.
+    """
+
+    outcome: OutcomeKind
+    effects: list[SessionEffect] = field(default_factory=list)
+    reason: str | None = None
+    info: JsonObject = field(default_factory=dict)
+    decided: Decision | None = None
+
+    @property
+    def applied(self) -> bool:
+        return self.outcome is OutcomeKind.APPLIED
+
+
+def signals(effects: Iterable[object]) -> list[Signal]:
+    """The signals among some effects, in order."""
+    return [effect.signal for effect in effects if isinstance(effect, Tell)]

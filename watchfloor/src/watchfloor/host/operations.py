@@ -1,0 +1,411 @@
+"""What operators do to a session. Each operation reads its cell of `words.TABLE` and carries out what that says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchfloor.harness.base import (
+    Decided,
+    Interrupt,
+    MailArrived,
+    MailItem,
+    Pause,
+    Reseed,
+    Resume,
+    Stop,
+    Wake,
+    Withdrawn,
+)
+from watchfloor.host.effects import Handled
+from watchfloor.host.requests import Rejected, Taken
+from watchfloor.host.state import OP_OF, Asked, Phase, SessionState, Suspension
+from watchfloor.protocol.events import MailState, Reseeded
+from watchfloor.protocol.frames import (
+    Do,
+    DoAnswer,
+    DoApprove,
+    DoInterrupt,
+    DoPause,
+    DoReseed,
+    DoResume,
+    DoSend,
+    DoStop,
+    UnknownDo,
+)
+from watchfloor.protocol.model import JsonObject
+from watchfloor.words import (
+    TABLE,
+    Cell,
+    Consequence,
+    Delivery,
+    Lifecycle,
+    Op,
+    OutcomeKind,
+    Overlay,
+    Primitive,
+    Priority,
+    ReseedMode,
+    Verdict,
+)
+
+SUPPORTED: Final = (*OP_OF, Primitive.APPROVE, Primitive.ANSWER)
+"""The primitives that this host can carry out."""
+KILL_MS: Final = 5000
+"""Milliseconds that a killed attempt has until it is given up."""
+
+
+class Operations(SessionState):
+    """The operator's side of a session."""
+
+    def command(self, do: Do | UnknownDo, by: str, now: int) -> Handled:
+        """Carry out a command of somebody who may give it. What was not advertised is refused."""
+        missing = self.not_advertised(do)
+        if missing is not None:
+            return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=missing)
+        match do:
+            case DoSend():
+                return self.send(do.text, by, now, priority=do.priority, reply_to=do.reply_to)
+            case DoPause():
+                return self.pause(by, now, interrupt=do.interrupt)
+            case DoResume():
+                return self.resume(by, now)
+            case DoInterrupt():
+                return self.interrupt(by, now)
+            case DoStop():
+                return self.stop(by, now, kill=do.kill, reason=do.reason)
+            case DoReseed():
+                return self.reseed(by, now, mode=do.mode)
+            case DoApprove() | DoAnswer():
+                return self.decide(do, by, now)
+            case _:
+                return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=f"this host knows no {do.primitive!r}")
+
+    def not_advertised(self, do: Do | UnknownDo) -> str | None:
+        """Why the session cannot take this command at all, or None."""
+        if isinstance(do, UnknownDo) or not self.capabilities.advertises(Primitive(do.primitive)):
+            return f"{do.primitive} is not advertised by this session"
+        has = self.capabilities
+        match do:
+            case DoSend() if has.send is not None and do.priority not in has.send.priorities:
+                return f"send with priority {do.priority.value} is not advertised by this session"
+            case DoPause(interrupt=True) if has.pause is not None and not has.pause.interrupt:
+                return "pause at once is not advertised by this session"
+            case DoStop(kill=True) if has.stop is not None and not has.stop.kill:
+                return "stop by force is not advertised by this session"
+            case DoReseed() if has.reseed is not None and do.mode not in has.reseed.modes:
+                return f"reseed with mode {do.mode.value} is not advertised by this session"
+        return None
+
+    # --- send
+
+    def send(
+        self, text: str, by: str, now: int, *, priority: Priority = Priority.NORMAL, reply_to: str | None = None
+    ) -> Handled:
+        """Put a message into the mailbox; it starts a turn, joins the one under way, or waits."""
+        cell = self._cell(Op.SEND)
+        if cell.verdict is Verdict.ERROR:
+            return self._invalid(cell)
+        interrupts = priority is Priority.INTERRUPT and Consequence.CANCELS_STEP in self._cell(Op.INTERRUPT).also
+        delivery = self._delivery(cell, priority, interrupts)
+        letter = self.mailbox.post(
+            text, by=by, delivery=delivery, steers=priority is not Priority.QUEUE, reply_to=reply_to
+        )
+        self._mail([letter], MailState.SENT, now)
+        if interrupts:
+            self._wake_next = True
+            self._interrupt(self._cell(Op.INTERRUPT), by, now)
+        elif delivery is Delivery.STARTED and self.alive:
+            self._open_turn(now)
+        elif delivery is Delivery.STARTED:
+            self._launch(now, new=Consequence.NEW_ATTEMPT in cell.also)
+        elif delivery is Delivery.STEERED:
+            self._tell(MailArrived())
+        return self._applied(now, {"ref": letter.item.ref, "delivery": delivery.value})
+
+    def _delivery(self, cell: Cell, priority: Priority, interrupts: bool) -> Delivery:
+        if interrupts:
+            return Delivery.STARTED
+        delivery = cell.delivery or Delivery.QUEUED
+        if delivery is Delivery.STEERED and (
+            priority is Priority.QUEUE or self.pending.keys() & {Overlay.PAUSING, Overlay.INTERRUPTING}
+        ):
+            # The turn will not take it any more: it waits for whatever comes after.
+            return Delivery.QUEUED
+        return Delivery.QUEUED if self.alive and Overlay.STOPPING in self.pending else delivery
+
+    # --- pause, resume, interrupt
+
+    def pause(self, by: str, now: int, *, interrupt: bool = False) -> Handled:
+        """Suspend the session: at once where nothing runs, else at the step boundary, or by cancelling the step."""
+        cell = self._cell(Op.PAUSE_INTERRUPT if interrupt else Op.PAUSE)
+        if cell.verdict is Verdict.ERROR:
+            return self._invalid(cell)
+        if Overlay.RESUMING in self.pending:
+            # Asked for before the resume has landed: the attempt goes on and suspends again.
+            self._ask_pause(Asked(by, now, hard=interrupt))
+        elif cell.verdict is Verdict.NOOP:
+            return self._noop(now)
+        elif Consequence.CANCELS_STEP in cell.also:
+            self._ask_pause(Asked(by, now, hard=True))
+            self._withdraw(now, f"paused by {by}")
+        elif Consequence.AFTER_DECISION in cell.also:
+            self.pending[Overlay.PAUSING] = Asked(by, now, told=False)
+        elif Consequence.AT_STEP in cell.also:
+            self._ask_pause(Asked(by, now, hard=interrupt))
+        else:
+            self._pause_landed(Asked(by, now))
+        return self._applied(now)
+
+    def _ask_pause(self, asked: Asked) -> None:
+        before = self.pending.get(Overlay.PAUSING)
+        asked.hard = asked.hard or (before is not None and before.hard)
+        asked.told = self.phase is Phase.LIVE
+        self.pending[Overlay.PAUSING] = asked
+        if asked.told:
+            self._tell(Pause(interrupt=asked.hard))
+
+    def resume(self, by: str, now: int) -> Handled:
+        """Go on: continue what is suspended, start what never ran, retry what failed, relaunch what ended."""
+        cell = self._cell(Op.RESUME)
+        if cell.verdict is Verdict.ERROR:
+            return self._invalid(cell)
+        if Consequence.NEW_ATTEMPT in cell.also:
+            self._launch(now, new=True, again=self._carry)
+        elif self.paused:
+            self._continue(by, now)
+        elif Consequence.CANCELS_PAUSE in cell.also and Overlay.PAUSING in self.pending:
+            self._cancel_pause()
+        elif self.phase is Phase.NEVER_STARTED:
+            self._launch(now, new=False)
+        elif Lifecycle.RUNNING in cell.to and self.mailbox.waits and not self.pending:
+            self._open_turn(now)
+        else:
+            return self._noop(now)
+        return self._applied(now)
+
+    def _continue(self, by: str, now: int) -> None:
+        """Leave `paused`."""
+        suspension, self.suspension = self.suspension, Suspension()
+        self.why = None
+        if self.turn is None:
+            self.paused = False
+            if self.mailbox.waits and self.alive:
+                self._open_turn(now)
+            elif self.mailbox.waits:
+                self._launch(now, new=False)
+        elif suspension.cut:
+            self.paused = False
+            self._mail(self.mailbox.steer(), MailState.CONSUMED, now)
+            self._tell(Wake(self.turn, self.mailbox.turn))
+        else:
+            self._tell(Resume())
+            for signal in suspension.held:
+                self._tell(signal)
+            if suspension.parked:
+                self.suspension.parked = True
+                self.pending[Overlay.RESUMING] = Asked(by, now)
+            else:
+                self._resumed()
+
+    def _resumed(self) -> None:
+        """The attempt goes on with its turn."""
+        held, self.suspension = self.suspension.held, Suspension()
+        self.paused = False
+        self.why = None
+        self.pending.pop(Overlay.RESUMING, None)
+        for signal in held:
+            self._tell(signal)
+        if self.mailbox.waits:
+            self._tell(MailArrived())
+
+    def _cancel_pause(self) -> None:
+        asked = self.pending[Overlay.PAUSING]
+        if asked.hard and asked.told:
+            # The step is being cancelled already: go on as soon as it is.
+            asked.resume = True
+            return
+        del self.pending[Overlay.PAUSING]
+        if asked.told:
+            self._tell(Resume())
+
+    def interrupt(self, by: str, now: int) -> Handled:
+        """End the turn. Queued mail stays."""
+        cell = self._cell(Op.INTERRUPT)
+        if cell.verdict is Verdict.ERROR:
+            return self._invalid(cell)
+        self._interrupt(cell, by, now)
+        return self._applied(now)
+
+    def _interrupt(self, cell: Cell, by: str, now: int) -> None:
+        asked = Asked(by, now)
+        if Consequence.ABANDONS_TURN in cell.also:
+            self._abandon(Overlay.INTERRUPTING, asked, now, why=f"interrupted by {by}")
+        elif Consequence.AT_STEP in cell.also:
+            asked.told = False
+            self.pending[Overlay.INTERRUPTING] = asked
+        else:
+            self.pending[Overlay.INTERRUPTING] = asked
+            # Before the withdrawals, so that nobody acts on one of them first.
+            self._tell(Interrupt())
+            self._withdraw(now, f"interrupted by {by}")
+
+    def _abandon(self, overlay: Overlay, asked: Asked, now: int, *, why: str) -> None:
+        """Give up the suspended turn and stay paused. The attempt is asked only where a step still hangs."""
+        if self.turn is not None and not self.suspension.cut:
+            self.pending[overlay] = asked
+            self._tell(Interrupt())
+            self._withdraw(now, why)
+            return
+        self._withdraw(now, why)
+        self._turn_over(now, "rewound" if overlay is Overlay.RESEEDING else "interrupted")
+        if asked.mode is not None:
+            self._reseeded(asked.mode, asked.by, now)
+
+    def _turn_over(self, now: int, mail_error: str | None) -> None:
+        """No turn runs any more; what it had consumed ends with the error, or well."""
+        letters = self.mailbox.end_turn()
+        if mail_error is not None:
+            self._mail(letters, MailState.ERROR, now, mail_error)
+        for event in self.streams.cut(now):
+            self._publish(event, now)
+        self.in_flight.clear()
+        self.suspension = Suspension()
+        self.turn = None
+
+    # --- stop
+
+    def stop(self, by: str, now: int, *, kill: bool = False, reason: str | None = None) -> Handled:
+        """End the session: at the step boundary, or with `kill` at once. All its mail ends with an error."""
+        cell = self._cell(Op.STOP_KILL if kill else Op.STOP)
+        if cell.verdict is Verdict.ERROR:
+            return self._invalid(cell)
+        if cell.verdict is Verdict.NOOP:
+            return self._noop(now)
+        why = f"by {by}" + (f": {reason}" if reason else "")
+        if not self.alive:
+            self._withdraw(now, f"stopped {why}")
+            self._over(Phase.STOPPED, now, why)
+            return self._applied(now)
+        before = self.pending.get(Overlay.STOPPING)
+        if before is not None and (before.hard or not kill):
+            return self._noop(now)
+        patience = KILL_MS if kill else self.grace_ms
+        self.pending[Overlay.STOPPING] = Asked(by, now, hard=kill, force_at=now + patience, reason=reason)
+        self._tell(Stop(kill=kill, reason=reason))
+        self._withdraw(now, f"stopped {why}")
+        return self._applied(now)
+
+    def _over(self, phase: Phase, now: int, why: str | None) -> None:
+        """The attempt is over."""
+        was_alive = self.alive
+        asked = self.pending.get(Overlay.STOPPING)
+        if asked is not None and phase is not Phase.STOPPED:
+            # It ended by itself while it was being stopped. Stopped is what was asked for.
+            phase, why = Phase.STOPPED, why or f"by {asked.by}"
+        if phase is Phase.STOPPED and asked is not None and why is None:
+            why = f"by {asked.by}" + (f": {asked.reason}" if asked.reason else "")
+        had_turn = self.turn is not None
+        mail = self.mailbox.turn
+        self._withdraw(now, f"the attempt {phase.value}")
+        error = {Phase.STOPPED: "stopped", Phase.FAILED: "failed"}.get(phase)
+        if had_turn:
+            self._carry = mail
+        elif phase is Phase.STOPPED:
+            self._carry = ()
+        self._turn_over(now, error)
+        if phase is Phase.STOPPED:
+            self._mail(self.mailbox.empty(), MailState.ERROR, now, "stopped")
+        self.phase = phase
+        self.why = why
+        self.paused = False
+        self.pending.clear()
+        self._wake_next = False
+        if was_alive:
+            self._release()
+
+    def _launch(self, now: int, *, new: bool, again: tuple[MailItem, ...] = ()) -> None:
+        """Start an attempt; with `new` the next one."""
+        if new:
+            self.attempt += 1
+        self.phase = Phase.STARTING
+        self.why = self.error = None
+        self.result = self.usage = None
+        self.paused = False
+        self._again = again
+        self._start()
+
+    # --- reseed
+
+    def reseed(self, by: str, now: int, *, mode: ReseedMode = ReseedMode.CLEAR) -> Handled:
+        """Replace the conversation. Only `clear` so far: it forgets everything."""
+        if mode is not ReseedMode.CLEAR:
+            reason = f"reseed with mode {mode.value} is not advertised by this session"
+            return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=reason)
+        cell = self._cell(Op.RESEED)
+        if cell.verdict is Verdict.ERROR:
+            return self._invalid(cell)
+        if Consequence.ABANDONS_TURN in cell.also and self.turn is not None:
+            self._abandon(Overlay.RESEEDING, Asked(by, now, mode=mode), now, why=f"reseeded by {by}")
+        else:
+            self._withdraw(now, f"reseeded by {by}")
+            self._reseeded(mode, by, now)
+        return self._applied(now)
+
+    def _reseeded(self, mode: ReseedMode, by: str, now: int) -> None:
+        self.conversation.messages.clear()
+        self._publish(Reseeded(at=now, mode=mode, by=by), now)
+        if self.alive:
+            self._tell(Reseed(mode))
+
+    # --- decisions
+
+    def decide(self, do: DoApprove | DoAnswer, by: str, now: int) -> Handled:
+        """Decide a request. The first decision stands."""
+        was_waiting = Consequence.AFTER_DECISION in self._cell(Op.PAUSE).also
+        taken = self.requests.approve(do, by, now) if isinstance(do, DoApprove) else self.requests.answer(do, by, now)
+        if isinstance(taken, Rejected):
+            return Handled(taken.outcome, reason=taken.reason, decided=taken.decided)
+        self._decided(taken, do.request, was_waiting, now)
+        info: JsonObject = {"option": taken.decision.option} if taken.decision.option is not None else {}
+        return self._applied(now, info)
+
+    def _decided(self, taken: Taken, id: str, was_waiting: bool, now: int) -> None:
+        self._request_ended(taken.request, id, now, None)
+        decision = taken.decision
+        signal = Decided(id, decision.option, taken.kind, decision.by, decision.note, taken.text, taken.fields)
+        self._hand_over(signal, was_waiting=was_waiting, now=now)
+
+    def due(self, now: int) -> bool:
+        """Is there something that `tick` would do?"""
+        at = self.next_due()
+        return at is not None and at <= now
+
+    def next_due(self) -> int | None:
+        """When `tick` should be called next."""
+        stopping = self.pending.get(Overlay.STOPPING)
+        dues = (self.requests.next_deadline(), stopping.force_at if stopping else None)
+        return min((at for at in dues if at is not None), default=None)
+
+    def _deadlines(self, now: int) -> None:
+        was_waiting = Consequence.AFTER_DECISION in self._cell(Op.PAUSE).also
+        for ended in self.requests.due(now):
+            if isinstance(ended, Taken):
+                self._decided(ended, str(ended.request.subject["id"]), was_waiting, now)
+                continue
+            id = str(ended.subject["id"])
+            self._request_ended(ended, id, now, "its deadline passed")
+            self._hand_over(Withdrawn(id, "its deadline passed"), was_waiting=was_waiting, now=now)
+
+    # --- outcomes
+
+    def _cell(self, op: Op) -> Cell:
+        return TABLE[self.row()][op]
+
+    def _invalid(self, cell: Cell) -> Handled:
+        return Handled(OutcomeKind.INVALID, reason=cell.why)
+
+    def _noop(self, now: int) -> Handled:
+        return self._applied(now, {"noop": True})
+
+    def _applied(self, now: int, info: JsonObject | None = None) -> Handled:
+        return Handled(OutcomeKind.APPLIED, self._done(now), info=info or {})

@@ -1,0 +1,99 @@
+"""The bounded queue of frames that wait for one client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+
+MAX_BYTES: Final = 8 * 1024 * 1024
+MAX_FRAMES: Final = 4096
+LOW_BYTES: Final = 512 * 1024
+"""Below this there is room for more of the past."""
+CLOSE_S: Final = 5.0
+"""Seconds that a client has to take leave."""
+SLOW: Final = 1013
+"""WebSocket close code of a client that does not keep up."""
+
+
+class Outbox:
+    """Frames on their way to one client. `more` is called when there is room; it puts frames in, if it has any."""
+
+    def __init__(
+        self,
+        ws: ServerConnection,
+        more: Callable[[], bool],
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_frames: int = MAX_FRAMES,
+    ) -> None:
+        self._ws = ws
+        self._more = more
+        self._max_bytes = max_bytes
+        self._max_frames = max_frames
+        self._frames: deque[bytes] = deque()
+        self._bytes = 0
+        self._filled = asyncio.Event()
+        self._close: tuple[int, str] | None = None
+        self._writing: asyncio.Task[None] | None = None
+
+    def put(self, data: bytes) -> None:
+        """Queue a frame. Where the queue is full the client is given up; it can resume by `pos`."""
+        if self._close is not None:
+            return
+        if self._frames and (len(self._frames) >= self._max_frames or self._bytes + len(data) > self._max_bytes):
+            self.close(SLOW, "this client does not keep up", drop=True)
+            return
+        self._frames.append(data)
+        self._bytes += len(data)
+        self._filled.set()
+
+    def close(self, code: int, why: str, *, drop: bool = False) -> None:
+        """End the connection after what is queued, or at once with `drop`."""
+        if self._close is not None:
+            return
+        self._close = (code, why)
+        if drop:
+            self._frames.clear()
+            if self._writing is not None:
+                # It hangs in a send that the client does not read.
+                self._writing.cancel()
+        self._filled.set()
+
+    async def run(self) -> None:
+        """Write until the connection ends."""
+        self._writing = asyncio.create_task(self._write())
+        try:
+            with suppress(asyncio.CancelledError):
+                await self._writing
+            if self._close is None:
+                return
+            code, why = self._close
+            try:
+                async with asyncio.timeout(CLOSE_S):
+                    await self._ws.close(code, why)
+            except TimeoutError:
+                self._ws.transport.abort()
+        except ConnectionClosed:
+            return
+        finally:
+            self._writing.cancel()
+
+    async def _write(self) -> None:
+        while True:
+            await self._filled.wait()
+            self._filled.clear()
+            while self._frames:
+                data = self._frames.popleft()
+                self._bytes -= len(data)
+                await self._ws.send(data, text=True)
+                if self._bytes < LOW_BYTES and self._close is None and self._more():
+                    # A long past must not keep the event loop from everything else.
+                    await asyncio.sleep(0)
+            if self._close is not None:
+                return

@@ -1,0 +1,250 @@
+"""The requests of one session: the first decision wins, and whoever comes later is told who, what and when.
+
+A decision is checked against the host's own copy of the request: its digest is computed anew, the option
+must be one of the request's, and it must fit the primitive that carries it. Decided requests are
+remembered for a while, so that a late approver learns what became of them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue, ValidationError
+
+from watchfloor.canonical import subject_digest
+from watchfloor.errors import ContractError
+from watchfloor.host.answers import check_answer
+from watchfloor.protocol.frames import DoAnswer, DoApprove
+from watchfloor.protocol.model import Decision, FieldType, Option, RequestModel, RequestRef, Subject
+from watchfloor.words import ANSWERABLE, OptionKind, OutcomeKind, Primitive, RequestKind, RequestState
+
+REMEMBERED: Final = 500
+"""Requests of a session that are still known after their end."""
+BY_DEADLINE: Final = "the deadline"
+_NOTE: Final = 500
+
+_COVERS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
+    Primitive.APPROVE: frozenset({OptionKind.ALLOW, OptionKind.DENY, OptionKind.EDIT}),
+    Primitive.ANSWER: frozenset({OptionKind.ANSWER}),
+}
+_KIND: Final[Mapping[Primitive, RequestKind]] = {
+    Primitive.APPROVE: RequestKind.APPROVAL,
+    Primitive.ANSWER: RequestKind.QUESTION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A decision that stands: what the agent is told, and the request as it is now."""
+
+    request: RequestModel
+    option: Option | None
+    kind: OptionKind
+    decision: Decision
+    text: str | None = None
+    fields: Mapping[str, JsonValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A decision that changed nothing."""
+
+    outcome: OutcomeKind
+    reason: str
+    decided: Decision | None = None
+
+
+@dataclass(slots=True)
+class _Entry:
+    request: RequestModel
+    subject: Subject
+
+
+class Requests:
+    """Open and lately ended requests of one session."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._open: OrderedDict[str, _Entry] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[_Entry, str]] = OrderedDict()
+        self._used: set[str] = set()
+
+    # --- what is there
+
+    def open(self) -> list[RequestModel]:
+        """The open requests, oldest first."""
+        return [entry.request for entry in self._open.values()]
+
+    def refs(self) -> tuple[RequestRef, ...]:
+        """The open requests as a summary lists them."""
+        return tuple(
+            RequestRef(
+                id=id,
+                kind=entry.subject.kind,
+                asked_at=entry.request.asked_at,
+                deadline=entry.request.deadline,
+                digest=entry.request.digest,
+            )
+            for id, entry in self._open.items()
+        )
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._open
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def has(self, kind: RequestKind) -> bool:
+        return any(entry.subject.kind is kind for entry in self._open.values())
+
+    def blocking(self) -> bool:
+        return any(entry.request.blocks for entry in self._open.values())
+
+    def calls(self) -> frozenset[str]:
+        """The tool calls that wait for an open request."""
+        return frozenset(a.call for entry in self._open.values() for a in entry.subject.actions if a.call is not None)
+
+    def next_deadline(self) -> int | None:
+        return min((e.request.deadline for e in self._open.values() if e.request.deadline is not None), default=None)
+
+    # --- opening and ending
+
+    def ask(self, request: RequestModel, attempt: int) -> Subject:
+        """Open a request. Raises ContractError where it is not one of this session, or its id was used before."""
+        try:
+            subject = request.read()
+        except ValidationError as error:
+            raise ContractError(f"malformed request: {error.errors()[0]['msg']}") from None
+        if subject.session != self._session or subject.attempt != attempt:
+            raise ContractError(
+                f"request {subject.id!r} names session {subject.session!r}, attempt {subject.attempt}; "
+                f"this is {self._session!r}, attempt {attempt}"
+            )
+        if subject.id in self._used:
+            raise ContractError(f"the request id {subject.id!r} was used before; an id is unique for ever")
+        if request.state not in ANSWERABLE:
+            raise ContractError(f"request {subject.id!r} is asked in the state {request.state.value!r}")
+        if request.digest != subject_digest(request.subject):
+            raise ContractError(f"the digest of request {subject.id!r} is not that of its subject")
+        self._used.add(subject.id)
+        self._open[subject.id] = _Entry(request, subject)
+        return subject
+
+    def approve(self, do: DoApprove, by: str, now: int) -> Taken | Rejected:
+        """Take an option of an approval."""
+        entry = self._find(do.request, do.digest)
+        if isinstance(entry, Rejected):
+            return entry
+        option = self._option(entry, do.option, Primitive.APPROVE)
+        if isinstance(option, Rejected):
+            return option
+        return self._decide(entry, option, option.kind, by, now, note=do.note)
+
+    def answer(self, do: DoAnswer, by: str, now: int) -> Taken | Rejected:
+        """Answer a question by an option, in words, or by its fields."""
+        entry = self._find(do.request, do.digest)
+        if isinstance(entry, Rejected):
+            return entry
+        option: Option | None = None
+        if entry.subject.kind is not RequestKind.QUESTION:
+            return _no(f"{entry.subject.id} is an approval: approve or deny it")
+        if do.option is not None:
+            found = self._option(entry, do.option, Primitive.ANSWER)
+            if isinstance(found, Rejected):
+                return found
+            option = found
+        fault = check_answer(entry.subject, do)
+        if fault is not None:
+            return _no(fault)
+        secret = any(field.type is FieldType.SECRET for field in entry.subject.fields)
+        note = do.text if do.text is not None and not secret else None
+        return self._decide(entry, option, OptionKind.ANSWER, by, now, note=note, text=do.text, fields=do.fields)
+
+    def withdraw(self, id: str, now: int, why: str) -> RequestModel | None:
+        """The request needs no decision any more. None where it is not open."""
+        return self._end(id, RequestState.WITHDRAWN, None, why)
+
+    def due(self, now: int) -> list[Taken | RequestModel]:
+        """Requests whose deadline has passed: decided by the option that their author named for it, or expired."""
+        ended: list[Taken | RequestModel] = []
+        for id, entry in list(self._open.items()):
+            deadline = entry.request.deadline
+            if deadline is None or deadline > now:
+                continue
+            option = next((o for o in entry.subject.options if o.id == entry.request.at_deadline), None)
+            if option is not None:
+                ended.append(self._decide(entry, option, option.kind, BY_DEADLINE, now, automatic=True))
+            elif (expired := self._end(id, RequestState.EXPIRED, None, "its deadline passed")) is not None:
+                ended.append(expired)
+        return ended
+
+    # --- inside
+
+    def _find(self, id: str, digest: str) -> _Entry | Rejected:
+        if id in self._ended:
+            entry, why = self._ended[id]
+            decision = entry.request.decision
+            if decision is not None:
+                what = decision.option or "an answer"
+                return Rejected(OutcomeKind.ALREADY_DECIDED, f"{what}, by {decision.by}", decision)
+            return Rejected(OutcomeKind.STALE_TARGET, f"the request was {entry.request.state.value}: {why}")
+        entry_ = self._open.get(id)
+        if entry_ is None:
+            return Rejected(OutcomeKind.STALE_TARGET, "no such request")
+        if digest != subject_digest(entry_.request.subject):
+            return Rejected(OutcomeKind.STALE_TARGET, "the digest differs: the request is not what was shown")
+        return entry_
+
+    def _option(self, entry: _Entry, id: str, primitive: Primitive) -> Option | Rejected:
+        if entry.subject.kind is not _KIND[primitive]:
+            fit = "answer it" if entry.subject.kind is RequestKind.QUESTION else "approve or deny it"
+            return _no(f"{entry.subject.id} is of the kind {entry.subject.kind.value}: {fit}")
+        option = next((o for o in entry.subject.options if o.id == id), None)
+        if option is None:
+            known = ", ".join(o.id for o in entry.subject.options) or "none"
+            return _no(f"{id!r} is not an option of this request ({known})")
+        if option.kind not in _COVERS[primitive]:
+            return _no(f"the option {id!r} is of the kind {option.kind.value}, which {primitive.value} does not cover")
+        return option
+
+    def _decide(
+        self,
+        entry: _Entry,
+        option: Option | None,
+        kind: OptionKind,
+        by: str,
+        now: int,
+        *,
+        note: str | None = None,
+        text: str | None = None,
+        fields: Mapping[str, JsonValue] | None = None,
+        automatic: bool = False,
+    ) -> Taken:
+        decision = Decision(
+            option=option.id if option is not None else None,
+            kind=kind,
+            by=by,
+            at=now,
+            note=note[:_NOTE] if note is not None else None,
+            automatic=automatic,
+        )
+        request = self._end(entry.subject.id, RequestState.RESOLVED, decision, "")
+        assert request is not None  # noqa: S101 - the entry was found among the open ones
+        return Taken(request, option, kind, decision, text, fields)
+
+    def _end(self, id: str, state: RequestState, decision: Decision | None, why: str) -> RequestModel | None:
+        entry = self._open.pop(id, None)
+        if entry is None:
+            return None
+        entry.request = entry.request.model_copy(update={"state": state, "decision": decision})
+        self._ended[id] = (entry, why)
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+        return entry.request
+
+
+def _no(reason: str) -> Rejected:
+    return Rejected(OutcomeKind.INVALID, reason)

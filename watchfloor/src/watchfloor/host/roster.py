@@ -1,0 +1,139 @@
+"""The sessions of a host as its clients see them: summaries, whole at first, then what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from watchfloor.host.log import EventLog
+from watchfloor.host.operations import SUPPORTED
+from watchfloor.host.session import SessionCore
+from watchfloor.protocol.events import Delta, Event, event_line
+from watchfloor.protocol.model import (
+    Capabilities,
+    Last,
+    Profile,
+    RequestModel,
+    ReseedOptions,
+    SessionKind,
+    Summary,
+    Traits,
+)
+from watchfloor.words import ReseedMode
+
+SLOW_MS: Final = 1000
+"""Least milliseconds between two patches of the fields that change with every event."""
+SLOW: Final = frozenset({"head", "usage", "last"})
+
+
+@dataclass(slots=True)
+class Entry:
+    """A session and what its clients have not been told yet."""
+
+    core: SessionCore
+    fixed: dict[str, object]
+    """Summary fields that never change."""
+    traits: Traits
+    profile: str
+    fresh: bool = True
+    """No client has heard of it."""
+    dirty: set[str] = field(default_factory=set)
+    slow: set[str] = field(default_factory=set)
+    slow_at: int = 0
+    last: Last | None = None
+    events: list[Event] = field(default_factory=list)
+    requests: list[RequestModel] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.core.id
+
+    def saw(self, events: list[Event]) -> None:
+        """Events were logged: what of them shows in the summary."""
+        self.slow |= {"head", "last"}
+        for event in reversed(events):
+            line = event_line(event)
+            if line and not isinstance(event, Delta):
+                self.last = Last(at=event.at, kind=str(getattr(event, "kind", "")), text=line)
+                return
+
+
+class Roster:
+    """All sessions, and the profiles that they refer to."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._entries: dict[str, Entry] = {}
+        self.profiles: dict[str, Profile] = {}
+        self.new_profiles: dict[str, Profile] = {}
+        self._ids: dict[bytes, str] = {}
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, session: str) -> bool:
+        return session in self._entries
+
+    def get(self, session: str) -> Entry | None:
+        return self._entries.get(session)
+
+    def add(self, core: SessionCore, traits: Traits, fixed: Mapping[str, object]) -> Entry:
+        profile = self.profile(core.capabilities, traits)
+        entry = self._entries[core.id] = Entry(core, dict(fixed), traits, profile)
+        return entry
+
+    def remove(self, session: str) -> None:
+        del self._entries[session]
+
+    def profile(self, capabilities: Capabilities, traits: Traits) -> str:
+        """The id of the profile with these, which clients are told of before it is referred to."""
+        profile = Profile(capabilities=capabilities, traits=traits)
+        key = profile.model_dump_json().encode()
+        id = self._ids.get(key)
+        if id is None:
+            id = self._ids[key] = f"p{len(self._ids) + 1}"
+            self.profiles[id] = self.new_profiles[id] = profile
+        return id
+
+    def whole(self, entry: Entry) -> Summary:
+        """The session's summary with every field that has a value."""
+        fields = self._fields(entry)
+        return Summary.model_validate({"id": entry.id, "kind": SessionKind.AGENT, **entry.fixed, **fields})
+
+    def patch(self, entry: Entry, now: int) -> Summary | None:
+        """What changed since the last patch, None for nothing that may be told yet."""
+        names, entry.dirty = entry.dirty - SLOW, set()
+        if entry.slow and now - entry.slow_at >= SLOW_MS:
+            names |= entry.slow
+            entry.slow = set()
+            entry.slow_at = now
+        if not names:
+            return None
+        fields = self._fields(entry)
+        return Summary.model_validate({"id": entry.id, **{name: fields[name] for name in names}})
+
+    def _fields(self, entry: Entry) -> dict[str, object]:
+        return {
+            **entry.core.summary(),
+            "profile": entry.profile,
+            "epoch": self._log.epoch(entry.id),
+            "head": self._log.head(entry.id),
+            "last": entry.last,
+        }
+
+
+def supported(capabilities: Capabilities) -> Capabilities:
+    """Of what a harness offers, that which this host can carry out: nothing else may be advertised."""
+    kept = {p.value: getattr(capabilities, p.value) for p in SUPPORTED if capabilities.advertises(p)}
+    reseed = capabilities.reseed
+    if reseed is not None:
+        modes = tuple(mode for mode in reseed.modes if mode is ReseedMode.CLEAR)
+        if modes:
+            kept["reseed"] = ReseedOptions(modes=modes)
+        else:
+            kept.pop("reseed", None)
+    return Capabilities(**kept)

@@ -1,0 +1,315 @@
+"""The host on a real event loop: a thin shell of asyncio and websockets around `HostCore`."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Final, Self
+from weakref import WeakKeyDictionary
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from watchfloor.errors import AddressInUse, WatchfloorError
+from watchfloor.harness.base import AgentHarness, AttemptSpec
+from watchfloor.host.attempts import Attempt
+from watchfloor.host.core import HEARTBEAT_S, HostCore
+from watchfloor.host.effects import Close, EndAttempt, HostEffect, SendFrame, StartAttempt, Tell
+from watchfloor.host.handshake import Door, Refusal, is_loopback
+from watchfloor.host.log import EventLog, MemoryLog
+from watchfloor.host.outbox import MAX_BYTES, Outbox
+from watchfloor.host.port import Port
+from watchfloor.host.principals import Principal, Principals
+from watchfloor.protocol.events import Child
+from watchfloor.protocol.frames import HostInfo
+from watchfloor.protocol.model import Capabilities
+from watchfloor.words import PROTOCOL
+
+MAX_FRAME: Final = 1024 * 1024
+"""Bytes of one frame that are accepted from a client."""
+FLUSH_S: Final = 0.01
+"""Events are gathered this long into one frame."""
+TICK_S: Final = 0.1
+DRAINING: Final = 1012
+"""WebSocket close code of a host that ends."""
+
+# The library logs every refused handshake with a traceback; a host must not write into its program's terminal.
+_quiet = logging.getLogger("watchfloor.host.websocket")
+_quiet.addHandler(logging.NullHandler())
+_quiet.propagate = False
+
+
+def wall_clock() -> int:
+    """Milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+class Host:
+    """Runs agents and serves them to operators.
+
+    Without `tokens` everybody on this machine may connect and intervene, under the name that their client
+    gives. `origins`: browser origins that are welcome; `hosts`: further names that clients may call this host
+    by. `log` keeps the events (default: in memory).
+
+        async with Host(name="build") as host:
+            host.add(harness, name="deploy", text="Deploy the site")
+            print(await host.serve())
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "watchfloor",
+        clock: Callable[[], int] = wall_clock,
+        log: EventLog | None = None,
+        tokens: Mapping[str, Principal] | None = None,
+        origins: Collection[str] = (),
+        hosts: Collection[str] = (),
+        heartbeat_s: float = HEARTBEAT_S,
+        queue_bytes: int = MAX_BYTES,
+    ) -> None:
+        info = HostInfo(name=name, version=_version(), instance=secrets.token_hex(8))
+        self._core = HostCore(info, log or MemoryLog(lambda: secrets.token_hex(4)), heartbeat_s=heartbeat_s)
+        self._clock = clock
+        self._door = Door(Principals(tokens), origins, hosts)
+        self._queue_bytes = queue_bytes
+        self._harnesses: dict[str, tuple[AgentHarness, AttemptSpec]] = {}
+        self._attempts: dict[tuple[str, int], Attempt] = {}
+        self._admitted: WeakKeyDictionary[ServerConnection, Principal] = WeakKeyDictionary()
+        self._outboxes: dict[str, Outbox] = {}
+        self._connections = 0
+        self._server: Server | None = None
+        self._url: str | None = None
+        self._flush: asyncio.TimerHandle | None = None
+        self._ticker: asyncio.Task[None] | None = None
+
+    # --- what its owner does
+
+    @property
+    def core(self) -> HostCore:
+        return self._core
+
+    @property
+    def url(self) -> str:
+        """Where it serves. Raises WatchfloorError before `serve`."""
+        if self._url is None:
+            raise WatchfloorError("the host does not serve yet")
+        return self._url
+
+    def now(self) -> int:
+        """Milliseconds since 1970 UTC by the host's clock."""
+        return self._clock()
+
+    async def __aenter__(self) -> Self:
+        self._ticker = asyncio.create_task(self._tick(), name="watchfloor host ticker")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def add(
+        self,
+        harness: AgentHarness,
+        *,
+        name: str,
+        id: str | None = None,
+        parent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        demo: bool = False,
+        owned: bool = False,
+        text: str | None = None,
+    ) -> str:
+        """Add a session and return its id. It runs at once where `text` is given, or where the harness starts itself.
+
+        Raises ValueError where the id is taken.
+        """
+        session = id if id is not None else self._free_id(name)
+        fixed: dict[str, object] = {"name": name, "parent": parent, "labels": dict(labels or {}), "cwd": cwd}
+        core = self._core.add(
+            session,
+            capabilities=harness.capabilities,
+            traits=harness.traits,
+            now=self.now(),
+            starts_itself=harness.starts_itself,
+            grace_s=harness.grace_s,
+            fixed={**fixed, "demo": demo, "owned": owned},
+        )
+        spec = AttemptSpec(session_id=session, attempt=1, name=name, cwd=cwd, labels=dict(labels or {}))
+        self._harnesses[session] = (harness, spec)
+        effects = core.start(self.now()) if text is None and harness.starts_itself else []
+        if text is not None:
+            effects = core.send(text, self._core.info.name, self.now()).effects
+        self.perform(self._core.apply(effects))
+        return session
+
+    def add_child(self, parent: str, harness: AgentHarness, name: str, text: str | None) -> str:
+        """A session that another one started."""
+        session = self.add(harness, name=name, parent=parent, text=text)
+        child = Child(at=self.now(), session=session, name=name)
+        self.perform(self._core.apply(self._core.session(parent).emit(child, self.now())))
+        return session
+
+    async def serve(self, address: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen, and return the URL. Port 0 takes a free one.
+
+        Raises AddressInUse, or WatchfloorError for an address that is not of this machine alone.
+        """
+        if self._server is not None:
+            raise WatchfloorError(f"the host serves at {self.url} already")
+        if not is_loopback(address):
+            raise WatchfloorError(f"{address} is not a loopback address: this host serves this machine only")
+        # "localhost" may be two addresses, which would get two different free ports.
+        address = "127.0.0.1" if address == "localhost" else address
+        try:
+            self._server = await serve(
+                self._client,
+                address,
+                port,
+                subprotocols=[Subprotocol(PROTOCOL)],
+                process_request=self._admit,
+                compression=None,
+                max_size=MAX_FRAME,
+                logger=_quiet,
+                server_header=None,
+            )
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise AddressInUse(f"{address}:{port} is in use by another program") from None
+            raise WatchfloorError(f"cannot listen at {address}:{port}: {error.strerror or error}") from None
+        bound = next(iter(self._server.sockets)).getsockname()
+        self._url = f"ws://[{bound[0]}]:{bound[1]}" if ":" in bound[0] else f"ws://{bound[0]}:{bound[1]}"
+        return self._url
+
+    async def close(self) -> None:
+        """End all attempts and connections. Clients are told that the host drains (1012)."""
+        if self._server is not None:
+            self._server.close(close_connections=False)
+        if self._ticker is not None:
+            self._ticker.cancel()
+        attempts = list(self._attempts.values())
+        for attempt in attempts:
+            attempt.finish()
+        await asyncio.gather(*(attempt.task for attempt in attempts), return_exceptions=True)
+        self._flush_now()
+        if self._flush is not None:
+            self._flush.cancel()
+        for outbox in self._outboxes.values():
+            outbox.close(DRAINING, "the host ends")
+        if self._server is not None:
+            await self._server.wait_closed()
+            self._server = None
+
+    # --- effects
+
+    def perform(self, effects: list[HostEffect]) -> None:
+        """Carry out what the core decided."""
+        for effect in effects:
+            match effect:
+                case SendFrame(conn=conn, wire=data):
+                    outbox = self._outboxes.get(conn)
+                    if outbox is not None:
+                        outbox.put(data)
+                case Tell(session=session, attempt=number, signal=signal):
+                    attempt = self._attempts.get((session, number))
+                    if attempt is not None:
+                        attempt.tell(signal)
+                case StartAttempt(session=session, attempt=number):
+                    self._begin(session, number)
+                case EndAttempt(session=session, attempt=number):
+                    attempt = self._attempts.get((session, number))
+                    if attempt is not None:
+                        attempt.finish()
+                case Close(conn=conn, code=code, why=why):
+                    outbox = self._outboxes.get(conn)
+                    if outbox is not None:
+                        outbox.close(code, why)
+        if self._flush is None and self._core.wants_flush:
+            self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush = None
+        self.perform(self._core.flush(self.now()))
+
+    def _begin(self, session: str, number: int) -> None:
+        harness, spec = self._harnesses[session]
+        spec = AttemptSpec(spec.session_id, number, spec.name, spec.cwd, spec.labels)
+        attempt = Attempt(harness, spec, Port(self, session, number), self._advertise)
+        self._attempts[session, number] = attempt
+        attempt.task.add_done_callback(lambda _: self._attempts.pop((session, number), None))
+
+    def _advertise(self, session: str, capabilities: Capabilities) -> None:
+        if session in self._core.roster:
+            self.perform(self._core.advertise(session, capabilities, self.now()))
+
+    async def _tick(self) -> None:
+        while True:
+            due = self._core.next_due()
+            if due is None or due <= self.now():
+                self.perform(self._core.tick(self.now()))
+            await asyncio.sleep(TICK_S)
+
+    # --- connections
+
+    def _admit(self, ws: ServerConnection, request: Request) -> Response | None:
+        admitted = self._door.admit(request.headers.raw_items())
+        if isinstance(admitted, Refusal):
+            response = ws.respond(admitted.status, admitted.text)
+            if admitted.status == 401:
+                response.headers["WWW-Authenticate"] = "Bearer"
+            return response
+        self._admitted[ws] = admitted
+        return None
+
+    async def _client(self, ws: ServerConnection) -> None:
+        self._connections += 1
+        conn = f"c{self._connections}"
+        outbox = Outbox(ws, lambda: self._more(conn), max_bytes=self._queue_bytes)
+        self._core.connect(conn, self._admitted.pop(ws))
+        self._outboxes[conn] = outbox
+        writer = asyncio.create_task(outbox.run(), name=f"writer of {conn}")
+        try:
+            while True:
+                raw = await ws.recv(decode=False)
+                self.perform(self._core.receive(conn, raw, self.now()))
+        except ConnectionClosed:
+            pass
+        finally:
+            self._core.disconnect(conn)
+            del self._outboxes[conn]
+            writer.cancel()
+            with suppress(asyncio.CancelledError):
+                await writer
+
+    def _more(self, conn: str) -> bool:
+        if not self._core.behind(conn):
+            return False
+        self.perform(self._core.pull(conn, self.now()))
+        return True
+
+    def _free_id(self, name: str) -> str:
+        stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "session"
+        number, id = 1, stem
+        while id in self._core.roster:
+            number += 1
+            id = f"{stem}-{number}"
+        return id
+
+
+def _version() -> str:
+    try:
+        return version("watchfloor")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,365 @@
+"""The facts of one session and what follows from them: its row of the table, its lifecycle, its summary.
+
+Nothing here decides what an operation does; see `operations` and `session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from watchfloor.harness.base import Conversation, Decided, MailItem, Signal, Wake, Withdrawn
+from watchfloor.host.effects import (
+    Changed,
+    EndAttempt,
+    Publish,
+    RequestChanged,
+    SessionEffect,
+    StartAttempt,
+    Tell,
+)
+from watchfloor.host.mailbox import Letter, Mailbox
+from watchfloor.host.requests import Requests
+from watchfloor.host.streams import Streams
+from watchfloor.protocol.events import Event, LifecycleChanged, MailState, RequestResolved
+from watchfloor.protocol.model import Capabilities, InFlight, Pending, RequestModel, Result, Usage
+from watchfloor.words import (
+    TABLE,
+    Consequence,
+    Lifecycle,
+    Op,
+    Overlay,
+    Primitive,
+    RequestKind,
+    ReseedMode,
+    Row,
+    Verdict,
+)
+
+
+class Phase(Enum):
+    """Where the current attempt stands."""
+
+    NEVER_STARTED = "never started"
+    STARTING = "starting"
+    LIVE = "live"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+_OVER: Final[Mapping[Phase, Row]] = {
+    Phase.COMPLETED: Row.COMPLETED,
+    Phase.FAILED: Row.FAILED,
+    Phase.STOPPED: Row.STOPPED,
+}
+
+LIFECYCLE_OF: Final[Mapping[Row, Lifecycle]] = {
+    Row.NEVER_STARTED: Lifecycle.IDLE,
+    Row.PAUSED_OPEN: Lifecycle.PAUSED,
+    **{row: Lifecycle(row.value) for row in Row if row.value in Lifecycle._value2member_map_},
+}
+"""The lifecycle state that an operator sees in each row."""
+
+OP_OF: Final[Mapping[Primitive, Op]] = {
+    Primitive.SEND: Op.SEND,
+    Primitive.PAUSE: Op.PAUSE,
+    Primitive.INTERRUPT: Op.INTERRUPT,
+    Primitive.RESUME: Op.RESUME,
+    Primitive.STOP: Op.STOP,
+    Primitive.RESEED: Op.RESEED,
+}
+"""The primitives that have a column in the table."""
+
+_ASKS: Final[Mapping[Primitive, RequestKind]] = {
+    Primitive.APPROVE: RequestKind.APPROVAL,
+    Primitive.ANSWER: RequestKind.QUESTION,
+}
+
+_SHOWN_FIRST: Final = (
+    Overlay.STOPPING,
+    Overlay.INTERRUPTING,
+    Overlay.RESEEDING,
+    Overlay.PAUSING,
+    Overlay.RESUMING,
+)
+
+
+@dataclass(slots=True)
+class Asked:
+    """A change that somebody asked for and that has not landed.
+
+    `hard`: by force (pause at once, kill). `told`: the attempt knows. `force_at`: when patience ends.
+    `resume`: go on as soon as it has landed.
+    """
+
+    by: str
+    since: int
+    hard: bool = False
+    told: bool = True
+    force_at: int | None = None
+    reason: str | None = None
+    resume: bool = False
+    mode: ReseedMode | None = None
+
+
+@dataclass(slots=True)
+class Suspension:
+    """How a paused session hangs.
+
+    `parked`: the step waits for `Resume`. `cut`: the step was cancelled, the turn must be woken anew with
+    the same mail. Neither: the attempt only waits for the signals in `held`, or no turn is open at all.
+    """
+
+    parked: bool = False
+    cut: bool = False
+    held: list[Signal] = field(default_factory=list)
+
+
+class SessionState:
+    """The facts; the base of `SessionCore`."""
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        capabilities: Capabilities,
+        now: int,
+        starts_itself: bool = False,
+        grace_s: float = 5.0,
+    ) -> None:
+        self.id = session_id
+        self.capabilities = capabilities
+        self.starts_itself = starts_itself
+        self.grace_ms = int(grace_s * 1000)
+        self.attempt = 1
+        self.phase = Phase.NEVER_STARTED
+        self.turn: str | None = None
+        self.paused = False
+        self.suspension = Suspension()
+        self.pending: dict[Overlay, Asked] = {}
+        self.in_flight: dict[str, InFlight] = {}
+        self.mailbox = Mailbox()
+        self.requests = Requests(session_id)
+        self.streams = Streams()
+        self.conversation = Conversation()
+        self.usage: Usage | None = None
+        self.result: Result | None = None
+        self.error: str | None = None
+        self.why: str | None = None
+        self.since = now
+        # Mail of the turn that the last attempt left: what a relaunch takes up again.
+        self._carry: tuple[MailItem, ...] = ()
+        # What the attempt that is starting takes up.
+        self._again: tuple[MailItem, ...] = ()
+        self._turns = 0
+        self._wake_next = False
+        self._effects: list[SessionEffect] = []
+        self._shown: dict[str, object] = {}
+        self._shown = self._view()
+
+    # --- what follows from the facts
+
+    @property
+    def alive(self) -> bool:
+        """Is there an attempt that signals can reach?"""
+        return self.phase in (Phase.STARTING, Phase.LIVE)
+
+    def row(self) -> Row:
+        """The row of the table in which the session is."""
+        over = _OVER.get(self.phase)
+        if over is not None:
+            return over
+        if self.paused:
+            return Row.PAUSED_OPEN if self.requests else Row.PAUSED
+        if self.phase is Phase.NEVER_STARTED:
+            return Row.NEVER_STARTED
+        if self.phase is Phase.STARTING:
+            return Row.STARTING
+        if self.turn is None:
+            return Row.IDLE
+        return Row.WAITING if self._waits() else Row.RUNNING
+
+    def _waits(self) -> bool:
+        return self.requests.blocking() and not (self.in_flight.keys() - self.requests.calls())
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        return LIFECYCLE_OF[self.row()]
+
+    @property
+    def settled(self) -> bool:
+        """Would `wait` return now?"""
+        return TABLE[self.row()][Op.WAIT].verdict is not Verdict.BLOCKS
+
+    def blocked(self) -> dict[str, str]:
+        """Advertised primitives that the current state forbids, with the reason."""
+        cells = TABLE[self.row()]
+        blocked = {
+            primitive.value: cells[op].why
+            for primitive, op in OP_OF.items()
+            if self.capabilities.advertises(primitive) and cells[op].verdict is Verdict.ERROR
+        }
+        for primitive, kind in _ASKS.items():
+            if self.capabilities.advertises(primitive) and not self.requests.has(kind):
+                blocked[primitive.value] = "no open request"
+        return blocked
+
+    def controls(self) -> dict[str, str]:
+        """What a control will do now, where its name does not say it."""
+        if not self.capabilities.advertises(Primitive.RESUME):
+            return {}
+        row = self.row()
+        if Consequence.NEW_ATTEMPT in TABLE[row][Op.RESUME].also:
+            label = f"Retry (attempt {self.attempt + 1})" if row is Row.FAILED else "Relaunch"
+            return {Primitive.RESUME.value: label}
+        return {Primitive.RESUME.value: "Start"} if row is Row.NEVER_STARTED else {}
+
+    def overlay(self) -> Pending | None:
+        """The change under way that matters most."""
+        for overlay in _SHOWN_FIRST:
+            asked = self.pending.get(overlay)
+            if asked is not None:
+                return Pending(overlay=overlay, by=asked.by, since=asked.since)
+        return None
+
+    def summary(self) -> dict[str, object]:
+        """The fields of a summary that this session knows; the log knows epoch, head and last."""
+        return {**self._view(), "usage": self.usage}
+
+    def _view(self) -> dict[str, object]:
+        row = self.row()
+        return {
+            "attempt": self.attempt,
+            "turn": self.turn,
+            "lifecycle": LIFECYCLE_OF[row],
+            "native_state": row.value if row is Row.NEVER_STARTED else None,
+            "why": self.why,
+            "since": self.since,
+            "blocked": self.blocked(),
+            "controls": self.controls(),
+            "pending": self.overlay(),
+            "in_flight": tuple(self.in_flight.values()),
+            "mailbox": self.mailbox.view,
+            "requests": self.requests.refs(),
+            "result": self.result,
+            "error": self.error,
+        }
+
+    # --- effects
+
+    def _tell(self, signal: Signal) -> None:
+        self._effects.append(Tell(self.id, self.attempt, signal))
+
+    def _publish(self, event: Event, now: int) -> None:
+        fill: dict[str, object] = {}
+        if event.at == 0:
+            fill["at"] = now
+        if event.attempt is None:
+            fill["attempt"] = self.attempt
+        if event.turn is None and self.turn is not None:
+            fill["turn"] = self.turn
+        self._effects.append(Publish(self.id, event.model_copy(update=fill) if fill else event))
+
+    def _start(self) -> None:
+        self._effects.append(StartAttempt(self.id, self.attempt))
+
+    def _release(self) -> None:
+        self._effects.append(EndAttempt(self.id, self.attempt))
+
+    def _mail(self, letters: Iterable[Letter], state: MailState, now: int, error: str | None = None) -> None:
+        for letter in letters:
+            self._publish(letter.event(state, now, error), now)
+
+    def _request_ended(self, request: RequestModel, id: str, now: int, why: str | None) -> None:
+        decision = request.decision
+        self._publish(
+            RequestResolved(
+                at=now,
+                request=id,
+                state=request.state,
+                option=decision.option if decision else None,
+                option_kind=decision.kind if decision else None,
+                by=decision.by if decision else "",
+                note=decision.note if decision else None,
+                why=why,
+            ),
+            now,
+        )
+        self._effects.append(RequestChanged(self.id, request))
+
+    def _withdraw(self, now: int, why: str, *, only_blocking: bool = False) -> None:
+        """Withdraw the open requests; whoever waits for one takes it as denied."""
+        for request in self.requests.open():
+            if only_blocking and not request.blocks:
+                continue
+            id = str(request.subject["id"])
+            ended = self.requests.withdraw(id, now, why)
+            if ended is not None:
+                self._request_ended(ended, id, now, why)
+                if self.alive:
+                    self._tell(Withdrawn(id, why))
+
+    def _hand_over(self, signal: Decided | Withdrawn, *, was_waiting: bool, now: int) -> None:
+        """Tell the attempt how a request ended, unless a pause stands: then the signal waits for `resume`.
+
+        Held back, because an agent that learns of its approval acts on it, and nothing may act while paused.
+        """
+        pausing = self.pending.get(Overlay.PAUSING)
+        if pausing is not None and not pausing.hard and was_waiting:
+            self._pause_landed(pausing)
+        if self.paused and self.turn is not None:
+            self.suspension.held.append(signal)
+        else:
+            self._tell(signal)
+
+    def _pause_landed(self, asked: Asked | None, *, parked: bool = False, cut: bool = False) -> None:
+        self.pending.pop(Overlay.PAUSING, None)
+        self.pending.pop(Overlay.RESUMING, None)
+        self.paused = True
+        self.suspension.parked = parked and not cut
+        self.suspension.cut = cut
+        if cut:
+            self.suspension.held.clear()
+        self.why = f"by {asked.by}" if asked is not None and asked.by else None
+
+    # --- turns
+
+    def _open_turn(self, now: int, again: tuple[MailItem, ...] = ()) -> None:
+        """Begin a turn with all mail that waits."""
+        self._turns += 1
+        self.turn = f"t{self._turns}"
+        self.paused = False
+        self.suspension = Suspension()
+        self._wake_next = False
+        mail, consumed = self.mailbox.begin_turn(again)
+        self._mail(consumed, MailState.CONSUMED, now)
+        self._tell(Wake(self.turn, mail))
+
+    def _done(self, now: int) -> list[SessionEffect]:
+        """Note what changed, and hand over the effects."""
+        view = self._view()
+        if view["lifecycle"] is not self._shown["lifecycle"]:
+            self.since = now
+            view["since"] = now
+        changed = frozenset(name for name, value in view.items() if value != self._shown[name])
+        if changed & {"lifecycle", "pending", "attempt"}:
+            overlay = self.overlay()
+            event = LifecycleChanged(
+                at=now,
+                lifecycle=LIFECYCLE_OF[self.row()],
+                native_state=str(view["native_state"]) if view["native_state"] else None,
+                why=self.why,
+                pending=overlay.overlay if overlay else None,
+            )
+            self._publish(event, now)
+        if changed:
+            self._effects.append(Changed(self.id, changed))
+        self._shown = view
+        return self._take()
+
+    def _take(self) -> list[SessionEffect]:
+        effects, self._effects = self._effects, []
+        return effects
