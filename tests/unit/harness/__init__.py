@@ -1,0 +1,1 @@
+"""Tests of the harnesses against a port that records."""

@@ -1,0 +1,114 @@
+"""Small parts of the function harness: ids, texts fit for an event, and calls that may block."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from watchfloor.canonical import canonical, stringify_numbers
+
+T = TypeVar("T")
+
+MAX_TEXT: Final = 64 * 1024
+"""Most characters of a tool's result that become part of its event."""
+_MAX_ERROR = 300
+
+
+def new_id(prefix: str) -> str:
+    """An id that is unique for ever."""
+    return f"{prefix}-{secrets.token_hex(8)}"
+
+
+def sound(text: str) -> str:
+    """The text with lone surrogates replaced: they cannot be written as UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def plain(value: object) -> Any:
+    """A deep copy made of what JSON has. Raises CanonicalError where the value is not JSON, with the path."""
+    canonical(stringify_numbers(value))
+    return _plain(value)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value
+
+
+def given(**fields: Any) -> Mapping[str, Any]:
+    """The fields that are not None: only what was set goes on the wire and into a digest."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def innermost(error: BaseException) -> BaseException:
+    """What went wrong, without groups of one around it."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def one_line(error: BaseException) -> str:
+    """The error as one line for operators, at most 300 characters and without a traceback."""
+    error = innermost(error)
+    text = " ".join(str(error).split())
+    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return sound(line if len(line) <= _MAX_ERROR else line[: _MAX_ERROR - 3] + "...")
+
+
+def result_text(value: object) -> tuple[str, bool]:
+    """A tool's value as the text of its event, and whether it was cut."""
+    match value:
+        case None:
+            text = ""
+        case str():
+            text = value
+        case bytes():
+            text = value.decode("utf-8", "replace")
+        case _:
+            text = json.dumps(value, ensure_ascii=False, default=str)
+    return sound(text[:MAX_TEXT]), len(text) > MAX_TEXT
+
+
+def in_thread(call: Callable[[], T]) -> asyncio.Future[T]:
+    """Run a call that may block in a thread of its own; a call that never returns keeps no program from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            value = context.run(call)
+        except Exception as error:
+            # A future cannot hold StopIteration.
+            post(error if not isinstance(error, StopIteration) else RuntimeError("the call raised StopIteration"))
+        except BaseException as error:  # an exit asked for by a tool must not end the host
+            post(RuntimeError(one_line(error)))
+        else:
+            post(None, value)
+
+    def post(error: Exception | None, value: T | None = None) -> None:
+        def settle() -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(value)  # type: ignore[arg-type]  # without an error there is a value
+
+        try:
+            loop.call_soon_threadsafe(settle)
+        except RuntimeError:  # the loop was closed meanwhile
+            return
+
+    threading.Thread(target=work, name="tool call", daemon=True).start()
+    return future

@@ -1,0 +1,253 @@
+"""A program in a session of its own, with everything that it starts there.
+
+The leader is reaped last: while it is a zombie its number cannot be given to another process, so that a signal
+for its group never reaches a stranger.
+
+On Linux the process table tells what belongs to the session, whatever process groups its shells made. Elsewhere
+only the leader's own group is known and the process table is not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from watchfloor.errors import AgentError
+
+CHUNK: Final = 64 * 1024
+"""Most bytes of one read."""
+
+HAS_PROCESS_TABLE: Final = Path("/proc/self/stat").exists()
+
+_SHORTEST_LOOK_S = 0.002
+_LONGEST_LOOK_S = 0.05
+_UNKILLABLE_S = 2.0  # a process in the middle of a device call takes SIGKILL only after it; nobody waits for ever
+_Add = Callable[[int, Callable[[], None]], None]
+_Remove = Callable[[int], bool]
+
+_DEAD = frozenset("ZXx")
+_HALTED = frozenset("Tt")
+
+WITHHELD: Final = frozenset({"WATCHFLOOR_TOKEN"})
+"""Variables that a program does not inherit: with an operator's token an agent could approve its own requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One living process of a session. `state` is the letter of the process table, such as R, S or T."""
+
+    pid: int
+    group: int
+    state: str
+
+
+def members(session: int) -> tuple[Member, ...]:
+    """The living processes of a session, zombies left out; empty where there is no process table to read."""
+    if not HAS_PROCESS_TABLE:
+        return ()
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                stat = file.read()
+        except OSError:  # ended between the listing and the reading
+            continue
+        # The name in brackets may hold anything, brackets and spaces too.
+        state, _parent, group, sid = stat[stat.rindex(b")") + 2 :].split(maxsplit=4)[:4]
+        if int(sid) == session and state.decode() not in _DEAD:
+            found.append(Member(int(name), int(group), state.decode()))
+    return tuple(found)
+
+
+def exit_words(code: int) -> str:
+    """What an operator reads of a return code: `exit status 3`, `killed by SIGSEGV`."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+class Process:
+    """A running program. Made by `spawn` on a running event loop; `reap` must be awaited in the end."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        self._popen = popen
+        self._loop = asyncio.get_running_loop()
+        self.pid = popen.pid
+        self.exited: asyncio.Future[None] = self._loop.create_future()
+        """Done once the leader has ended; it is not reaped yet."""
+        for pipe in (popen.stdin, popen.stdout, popen.stderr):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+        threading.Thread(target=self._watch, name=f"wait for {popen.pid}", daemon=True).start()
+
+    @classmethod
+    def spawn(
+        cls, argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, stdin: bool = False
+    ) -> Process:
+        """Start a program. `env` is the whole environment; None hands on our own except for what is `WITHHELD`.
+
+        Raises AgentError with one line that says why it cannot be started.
+        """
+        if not argv:
+            raise AgentError("no program was given")
+        given = {k: v for k, v in os.environ.items() if k not in WITHHELD} if env is None else dict(env)
+        try:
+            popen = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=cwd,
+                env=given,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise AgentError(_refusal(argv[0], cwd, error)) from error
+        return cls(popen)
+
+    def _watch(self) -> None:
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        else:  # macOS before Python 3.13: the group may lose its name a moment before its last members go
+            self._popen.wait()
+
+        def tell() -> None:
+            if not self.exited.done():
+                self.exited.set_result(None)
+
+        try:
+            self._loop.call_soon_threadsafe(tell)
+        except RuntimeError:  # the loop was closed before the program ended
+            return
+
+    # --- signals ---------------------------------------------------------------------------
+
+    def members(self) -> tuple[Member, ...]:
+        """What lives of the session; empty where it cannot be known."""
+        return members(self.pid)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to every process group of the session."""
+        for group in {self.pid, *(m.group for m in self.members())}:
+            try:
+                os.killpg(group, number)
+            except (ProcessLookupError, PermissionError):  # gone; on macOS a group of zombies only is "not permitted"
+                continue
+
+    async def halt(self) -> bool:
+        """Stop (SIGSTOP) the session; True once the process table shows all of it stopped, False if it ended."""
+        delay = _SHORTEST_LOOK_S
+        while not self.exited.done():
+            # Again each time: a group made since the last look was not reached by the signals before.
+            self.signal(signal.SIGSTOP)
+            if not HAS_PROCESS_TABLE:
+                return True
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _LONGEST_LOOK_S)
+            living = self.members()
+            if living and all(member.state in _HALTED for member in living):
+                return True
+        return False
+
+    def proceed(self) -> None:
+        """Continue (SIGCONT) the session."""
+        self.signal(signal.SIGCONT)
+
+    async def end(self, grace_s: float) -> None:
+        """End the session: SIGTERM, and SIGCONT since a stopped process takes nothing else, then SIGKILL.
+
+        Returns once nothing of it lives. A grace of 0 kills at once.
+        """
+        if grace_s > 0:
+            self.signal(signal.SIGTERM)
+            self.signal(signal.SIGCONT)
+            if await self._gone(grace_s):
+                return
+        self.signal(signal.SIGKILL)
+        await self._gone(_UNKILLABLE_S)
+
+    async def _gone(self, timeout_s: float) -> bool:
+        deadline = self._loop.time() + timeout_s
+        await asyncio.wait({self.exited}, timeout=timeout_s)
+        delay = _SHORTEST_LOOK_S
+        while not self.exited.done() or self.members():
+            left = deadline - self._loop.time()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(delay, left))
+            delay = min(delay * 2, _LONGEST_LOOK_S)
+        return True
+
+    def reap(self) -> int:
+        """Take the return code off the process table and close the pipes. The leader must have ended."""
+        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            if pipe is not None:
+                pipe.close()
+        return self._popen.wait()
+
+    # --- pipes -----------------------------------------------------------------------------
+
+    async def read(self, stream: str) -> bytes:
+        """The next bytes of "stdout" or "stderr", at most `CHUNK`; empty at its end."""
+        pipe = self._popen.stdout if stream == "stdout" else self._popen.stderr
+        assert pipe is not None  # noqa: S101 - both are always pipes
+        while True:
+            try:
+                return os.read(pipe.fileno(), CHUNK)
+            except BlockingIOError:
+                await self._ready(pipe.fileno(), self._loop.add_reader, self._loop.remove_reader)
+
+    async def write(self, data: bytes) -> None:
+        """Write to the program's input, waiting while it does not read. Raises BrokenPipeError when it is closed."""
+        pipe = self._popen.stdin
+        if pipe is None:
+            raise BrokenPipeError("the program has no input")
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(pipe.fileno(), rest) :]
+            except BlockingIOError:
+                await self._ready(pipe.fileno(), self._loop.add_writer, self._loop.remove_writer)
+
+    async def _ready(self, fd: int, add: _Add, remove: _Remove) -> None:
+        ready: asyncio.Future[None] = self._loop.create_future()
+
+        def set_ready() -> None:
+            if not ready.done():
+                ready.set_result(None)
+
+        add(fd, set_ready)
+        try:
+            await ready
+        finally:
+            remove(fd)
+
+
+def _refusal(program: str, cwd: str | None, error: OSError | ValueError) -> str:
+    if cwd is not None and not Path(cwd).is_dir():
+        return f"cannot run {program!r} in {cwd!r}: there is no such folder"
+    match error:
+        case FileNotFoundError() if shutil.which(program) is not None:
+            return f"cannot run {program!r}: the interpreter that it names does not exist"
+        case FileNotFoundError():
+            return f"cannot run {program!r}: there is no such program"
+        case PermissionError():
+            return f"cannot run {program!r}: it is not an executable file, or may not be run by this user"
+        case OSError(strerror=str(why)):
+            return f"cannot run {program!r}: {why}"
+        case _:
+            return f"cannot run {program!r}: {error}"
