@@ -38,14 +38,17 @@ class Verdict:
 
 def option_once(fact: RequestFact) -> OptionFact | None:
     """The option that allows exactly this, once. None where the request offers only wider ones: never widen."""
-    return next((o for o in fact.options if o.kind is OptionKind.ALLOW and o.scope is Scope.ONCE), None)
+    return next((o for o in fact.options if o.kind is OptionKind.ALLOW and _narrow(o, Scope.ONCE)), None)
 
 
 def option_deny(fact: RequestFact) -> OptionFact | None:
-    """The narrowest option that denies; None where the request has none."""
+    """The option that denies this once, or else for the turn; None where the request has only wider ones."""
     denying = [o for o in fact.options if o.kind is OptionKind.DENY]
-    order = list(Scope)
-    return min(denying, key=lambda o: (o.persists, order.index(o.scope)), default=None)
+    return next((o for scope in (Scope.ONCE, Scope.TURN) for o in denying if _narrow(o, scope)), None)
+
+
+def _narrow(option: OptionFact, scope: Scope) -> bool:
+    return option.scope is scope and not option.persists
 
 
 def decide(

@@ -1,0 +1,115 @@
+"""What may be done about a request: the console's own words first, the source's words quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from console.fleet.decide import option_deny, option_once
+from console.fleet.facts import OptionFact, RequestFact
+from console.fleet.gate import Allowed, Greyed, can
+from console.fleet.state import Request, Session
+from console.fleet.store import Store
+from console.fleet.wording import Tone
+from watchfloor.text import Clean
+from watchfloor.words import OptionKind, Primitive, RequestKind, Then
+
+THEN: Mapping[Then, str] = {
+    Then.CONTINUES: "the turn goes on",
+    Then.ENDS_TURN: "the turn ends",
+    Then.ENDS_ATTEMPT: "the attempt ends",
+    Then.WAITS_FOR_RESUME: "it then waits to be resumed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CardOption:
+    """One way to decide, with the key that does it; `note` says what follows, or why it cannot be chosen."""
+
+    key: Clean
+    label: Clean
+    note: Clean
+    tone: Tone
+    enabled: bool
+
+
+def options_of(
+    store: Store, session: Session, request: Request, now: int, keys: Mapping[str, str], *, read_only: bool
+) -> tuple[CardOption, ...]:
+    """The ways to decide an open request, each with its key."""
+    fact = request.fact
+    if fact is None:
+        return ()
+    primitive = Primitive.APPROVE if request.kind is RequestKind.APPROVAL else Primitive.ANSWER
+    blocked = _blocked(store, session, fact, primitive, now, read_only)
+    make = _Maker(keys, blocked)
+    if request.kind is RequestKind.APPROVAL:
+        return _approval(fact, make)
+    return _question(fact, make)
+
+
+def _blocked(
+    store: Store, session: Session, fact: RequestFact, primitive: Primitive, now: int, read_only: bool
+) -> str | None:
+    if fact.fault is not None or not fact.sound:
+        return "it cannot be decided"
+    answer = can(store, session.key, primitive, now, read_only=read_only)
+    if isinstance(answer, Allowed):
+        return None
+    return answer.reason if isinstance(answer, Greyed) else f"the session does not offer {primitive.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    keys: Mapping[str, str]
+    blocked: str | None
+
+    def __call__(self, action: str, label: str, note: str, tone: Tone = "plain", *, enabled: bool = True) -> CardOption:
+        if enabled and self.blocked is not None:
+            note, enabled = self.blocked, False
+        return CardOption(Clean(self.keys.get(action, "")), Clean(label), Clean(note), tone, enabled)
+
+
+def _approval(fact: RequestFact, make: _Maker) -> tuple[CardOption, ...]:
+    options: list[CardOption] = []
+    once, deny = option_once(fact), option_deny(fact)
+    if once is not None:
+        options.append(make("approve", "Approve once", f"this, now; {THEN[once.then]}{_called(once, fact)}"))
+    elif any(o.kind is OptionKind.ALLOW for o in fact.options):
+        options.append(make("approve", "Approve once", "it offers no option for just this once", enabled=False))
+    rest = [o for o in fact.options if o is not once and o is not deny]
+    if rest:
+        options.append(make("options", "More", "; ".join(_named(o) for o in rest)))
+    if deny is not None:
+        options.append(make("deny", "Deny", f"{_denied(deny)}{_called(deny, fact)}"))
+        options.append(make("deny_reason", "Deny with a reason", "the agent is told why"))
+    else:
+        options.append(make("deny", "Deny", "it offers no option to deny", enabled=False))
+    return tuple(options)
+
+
+def _denied(option: OptionFact) -> str:
+    return "the turn goes on without it" if option.then is Then.CONTINUES else THEN[option.then]
+
+
+def _called(option: OptionFact, fact: RequestFact) -> str:
+    """The source's own words for an option, where they may say more than ours."""
+    plain = {"allow", "allow once", "approve", "approve once", "deny", "yes", "no", "reject", "decline"}
+    quoted = "" if option.label.casefold() in plain else f'; the source calls it "{option.label}"'
+    return f"{quoted}; {option.note}" if option.note else quoted
+
+
+def _named(option: OptionFact) -> str:
+    reach = f" for this {option.scope.value}" if option.scope.value not in ("once", "global") else ""
+    lasting = ", for good" if option.persists else ""
+    return f'{option.kind.value}{reach}{lasting}: "{option.label}"'
+
+
+def _question(fact: RequestFact, make: _Maker) -> tuple[CardOption, ...]:
+    offered = [o for o in fact.options if o.kind is OptionKind.ANSWER]
+    note = "; ".join(f'"{o.label}"' for o in offered) if offered else "in words" if not fact.fields else ""
+    options = [make("answer", "Answer", note)]
+    deny = option_deny(fact)
+    if deny is not None:
+        options.append(make("deny", "Decline to answer", f"{_denied(deny)}{_called(deny, fact)}"))
+    return tuple(options)

@@ -1,0 +1,202 @@
+"""One request as a card: the exact action, what is doubtful about it, and what may be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Final
+
+from console.fleet.card_options import CardOption, options_of
+from console.fleet.decide import ended
+from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
+from console.fleet.gate import ARM_MS
+from console.fleet.needs import open_requests
+from console.fleet.state import NOTHING, Request, Session, Source
+from console.fleet.store import Store
+from console.fleet.wording import Segment, clock_time, name_by_key, name_of
+from watchfloor.text import Clean, clean_line, since
+from watchfloor.words import Continuity, RequestState
+
+MASK: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class CardAction:
+    """One action, word for word."""
+
+    tool: Clean
+    lines: tuple[Clean, ...]
+    cwd: Clean
+    size: Clean
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CardField:
+    """One thing that a question asks for, and what was entered so far."""
+
+    label: Clean
+    kind: Clean
+    choices: tuple[Clean, ...]
+    value: Clean
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One request, ready to be drawn."""
+
+    key: RequestKey
+    digest: str
+    digest_short: Clean
+    title: tuple[Clean, ...]
+    actions: tuple[CardAction, ...]
+    fields: tuple[CardField, ...]
+    description: tuple[Clean, ...]
+    flags: tuple[Segment, ...]
+    options: tuple[CardOption, ...]
+    open: bool
+    ending: Clean
+    deadline: Clean
+    armed: Clean
+
+
+def card(
+    store: Store,
+    key: RequestKey,
+    now: int,
+    *,
+    keys: Mapping[str, str],
+    seen: Seen | None = None,
+    entered: Mapping[str, str] | None = None,
+    read_only: bool = False,
+    arm_ms: int = ARM_MS,
+    tz: tzinfo | None = None,
+) -> Card | None:
+    """The card of a request at the local time `now`; None for one that is not known.
+
+    `keys` names the key of each of `approve`, `options`, `deny`, `deny_reason`, `answer`. `seen` is what the operator
+    has had before them, `entered` what they have entered so far by the name of the field.
+    """
+    request = store.requests.get(key)
+    if request is None:
+        return None
+    session = store.sessions.get(key.owner) or Session(key.owner)
+    source, fact = store.sources[key.source], request.fact
+    over = ended(request, source, now) if not request.open else None
+    return Card(
+        key=key,
+        digest=request.digest,
+        digest_short=digest_short(request.digest),
+        title=_title(store, session, source, request, now, tz),
+        actions=tuple(_action(action) for action in fact.actions) if fact else (),
+        fields=tuple(_field(field, (entered or {}).get(field.name, "")) for field in fact.fields) if fact else (),
+        description=tuple(Clean(line) for line in fact.about.split("\n")) if fact and fact.about else (),
+        flags=_flags(store, session, source, request, now),
+        options=options_of(store, session, request, now, keys, read_only=read_only) if request.open else (),
+        open=request.open,
+        ending=clean_line(over.reason) if over is not None else NOTHING,
+        deadline=_deadline(request, source, now, tz),
+        armed=_armed(request, seen, now, arm_ms),
+    )
+
+
+def digest_short(digest: str) -> Clean:
+    """The ends of a digest, enough to compare two by eye."""
+    tail = digest.partition(":")[2]
+    return Clean(f"{tail[:4]}..{tail[-2:]}") if tail.isalnum() and tail.isascii() else NOTHING
+
+
+def _title(
+    store: Store, session: Session, source: Source, request: Request, now: int, tz: tzinfo | None
+) -> tuple[Clean, ...]:
+    waiting = [other.key for other in open_requests(store)]
+    place = f"{waiting.index(request.key) + 1} of {len(waiting)}  " if request.key in waiting else ""
+    whose = name_of(session)
+    if session.parent is not None:
+        above = name_by_key(store.sessions, request.key.owner._replace(session=session.parent))
+        whose = Clean(f"{above} > {whose}")
+    asked = f"asked {clock_time(request.asked_at - source.ahead_ms, tz)}"
+    waits = f", waiting {since(now + source.ahead_ms - request.asked_at)}" if request.open else ""
+    attempt = f"  attempt {session.attempt}" if session.attempt is not None else ""
+    return Clean(f"{place}{whose}"), Clean(f"{source.shown}  {asked}{waits}{attempt}")
+
+
+def _action(action: ActionFact) -> CardAction:
+    text = action.text + (f"\n{action.diff}" if action.diff else "")
+    lines = tuple(Clean(line) for line in text.split("\n")) if text else ()
+    size = f"{len(lines)} line{'s' if len(lines) != 1 else ''}, {len(text):,} chars" if lines else ""
+    return CardAction(action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete)
+
+
+def _field(field: FieldFact, entered: str) -> CardField:
+    choices = [
+        Clean(f"{choice.label}  {choice.note}") if choice.note is not None else choice.label for choice in field.choices
+    ]
+    if field.free_text and field.choices:
+        choices.append(Clean("or in your own words"))
+    value = Clean(MASK * len(entered)) if field.type == "secret" else clean_line(entered)
+    return CardField(field.label, clean_line(field.type), tuple(choices), value)
+
+
+def _flags(store: Store, session: Session, source: Source, request: Request, now: int) -> tuple[Segment, ...]:
+    flags: list[Segment] = []
+    fact = request.fact
+    if fact is None:
+        return ((Clean("cannot be decided: its text has not come yet"), "attention"),) if request.open else ()
+    if fact.fault is not None:
+        flags.append((Clean(f"cannot be decided: {fact.fault}"), "failed"))
+    elif not fact.sound:
+        flags.append((Clean("cannot be decided: its digest is not that of its text"), "failed"))
+    flags += _hidden(fact)
+    if not request.open:
+        return tuple(flags)
+    if not source.live:
+        flags.append((Clean(f"contact with {source.shown} is {source.contact.value}: last known state"), "lost"))
+    flags += _traits(store, session, request)
+    word = session.track.state(now).word
+    if word not in (Continuity.WHOLE, Continuity.ARRIVAL_ORDER):
+        flags.append((Clean(f"continuity: {session.track.state(now)}"), "attention"))
+    if request.looking:
+        flags.append((Clean(f"also looking: {', '.join(request.looking)}"), "quiet"))
+    if request.claimed_by:
+        flags.append((Clean(f"claimed by {request.claimed_by}"), "attention"))
+    return tuple(flags)
+
+
+def _hidden(fact: RequestFact) -> list[Segment]:
+    hidden = sum(action.hidden for action in fact.actions)
+    if not hidden:
+        return []
+    noun = "character was" if hidden == 1 else "characters were"
+    return [(Clean(f"{hidden} invisible or control {noun} made visible"), "attention")]
+
+
+def _traits(store: Store, session: Session, request: Request) -> list[Segment]:
+    profile = store.profile(session)
+    traits = profile.traits if profile is not None else {}
+    flags: list[Segment] = []
+    others = len(session.open_requests()) - 1
+    if traits.get("approval_target") == "all_pending" and others > 0:
+        flags.append((Clean(f"one decision settles this and {others} more at once"), "attention"))
+    if request.state is RequestState.UNCONFIRMED or traits.get("requests", "listed") != "listed":
+        flags.append((Clean("unconfirmed: its source does not list what is open"), "attention"))
+    return flags
+
+
+def _deadline(request: Request, source: Source, now: int, tz: tzinfo | None) -> Clean:
+    if request.deadline is None or not request.open:
+        return NOTHING
+    at = request.deadline - source.ahead_ms
+    how = request.fact.at_deadline if request.fact is not None else None
+    left = f"in {since(at - now)}" if at > now else "due"
+    return Clean(f"at {clock_time(at, tz)} ({left}): {how or 'it ends by itself'}")
+
+
+def _armed(request: Request, seen: Seen | None, now: int, arm_ms: int) -> Clean:
+    if not request.open or request.fact is None or seen is None or seen.digest != request.digest:
+        return NOTHING
+    if not seen.whole:
+        return Clean("not before you have seen the end")
+    left = max(seen.since_local, request.changed_local) + arm_ms - now
+    return Clean(f"armed in {left / 1000:.1f} s" if left > 0 else "armed")

@@ -1,0 +1,182 @@
+"""The column of facts on one session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import tzinfo
+from typing import Any, TypeAlias
+
+from console.fleet.facts import ProfileFact, SessionKey
+from console.fleet.gate import Greyed, can
+from console.fleet.state import NOTHING, Session, Source
+from console.fleet.store import Store
+from console.fleet.trail import overlay
+from console.fleet.trail_view import trail_segment
+from console.fleet.wording import TONE_OF, Tone, ago, asked_text, masked, name_by_key, name_of, short_count
+from watchfloor.text import Clean, clean_line, since
+from watchfloor.words import TERMINAL, Contact, Continuity, Primitive
+
+FactRow: TypeAlias = tuple[Clean, Clean, Tone]
+"""Label, value (may hold line breaks), tone of the value."""
+
+TRAILS_SHOWN = 4
+ITEMS_SHOWN = 6
+
+
+def fact_rows(
+    store: Store, key: SessionKey, now: int, *, read_only: bool = False, tz: tzinfo | None = None
+) -> list[FactRow]:
+    """What is known of a session at the local time `now`; empty for one that is not known."""
+    session = store.sessions.get(key)
+    if session is None:
+        return []
+    source = store.sources[key.source]
+    there = now + source.ahead_ms
+    rows = [_state(store, session, source, now, there)]
+    rows += _rows(
+        ("why", session.why, "plain"),
+        ("error", masked(session.error or NOTHING), "failed"),
+        ("attempt", Clean(str(session.attempt)) if session.attempt is not None else NOTHING, "plain"),
+    )
+    rows += [
+        (Clean("waits"), Clean(f"{asked_text(r)}  {since(there - r.asked_at)}"), "attention")
+        for r in session.open_requests()
+    ]
+    rows += _commands(store, session, tz)
+    rows += _capabilities(store, session, now, read_only)
+    rows += _work(session, there)
+    rows += _usage(session)
+    rows += _where(store, session, source, now)
+    return rows
+
+
+def _rows(*rows: tuple[str, Clean | None, Tone]) -> list[FactRow]:
+    return [(Clean(label), value, tone) for label, value, tone in rows if value]
+
+
+def _state(store: Store, session: Session, source: Source, now: int, there: int) -> FactRow:
+    text = session.lifecycle.value
+    if session.native_state and session.native_state != session.lifecycle.value:
+        text += f" ({session.native_state})"
+    if session.since is not None:
+        text += f", {since(there - session.since)}"
+    over = overlay(session, store.active.get(session.key, ()))
+    if over is not None:
+        text += f"\n{over[0].value}" + (f", asked for by {over[1]}" if over[1] else "")
+    if session.placeholder:
+        text = "known by name only: its source has not described it"
+    if source.live:
+        return Clean("state"), Clean(text), TONE_OF[session.lifecycle]
+    heard = "not heard" if source.lost_since is None else f"contact lost {ago(now, source.lost_since)}"
+    return Clean("state"), Clean(f"{text}\nlast known: {heard}"), "lost"
+
+
+def _commands(store: Store, session: Session, tz: tzinfo | None) -> list[FactRow]:
+    mine = [trail for trail in store.trails.values() if trail.target == session.key][-TRAILS_SHOWN:]
+    rows: list[FactRow] = []
+    for trail in reversed(mine):
+        text, tone = trail_segment(trail, tz)
+        rows.append((Clean("" if rows else "commands"), text, tone))
+    return rows
+
+
+def _capabilities(store: Store, session: Session, now: int, read_only: bool) -> list[FactRow]:
+    profile = store.profile(session)
+    if profile is None:
+        return _rows(("can", Clean("its source has not said"), "quiet"))
+    if not profile.primitives:
+        return _rows(("can", Clean("nothing: observe only"), "quiet"))
+    rows: list[FactRow] = []
+    for primitive in Primitive:
+        if primitive not in profile.primitives:
+            continue
+        answer = can(store, session.key, primitive, now, read_only=read_only)
+        words = capability_words(primitive, profile)
+        label = session.controls.get(primitive)
+        text = f"{label}: {words}" if label and words else label or words
+        text = f"{primitive.value}: {text}" if text else primitive.value
+        tone: Tone = "plain"
+        if isinstance(answer, Greyed) and primitive not in (Primitive.APPROVE, Primitive.ANSWER):
+            text, tone = f"{text}\nnot now: {answer.reason}", "quiet"
+        rows.append((Clean("" if rows else "can"), Clean(text), tone))
+    if profile.unknown:
+        rows.append((Clean(""), Clean(f"not known here: {', '.join(profile.unknown)}"), "quiet"))
+    return rows
+
+
+def capability_words(primitive: Primitive, profile: ProfileFact) -> str:
+    """An advertised control in words, by its options and traits; empty where its name says it all."""
+    options, traits = profile.options.get(primitive, {}), profile.traits
+    match primitive:
+        case Primitive.SEND:
+            return _joined(options.get("priorities", ()))
+        case Primitive.PAUSE:
+            words = "between steps, or at once" if options.get("interrupt") else "between steps"
+            return words if traits.get("pause_is_barrier", True) else f"{words}; a call in flight still runs"
+        case Primitive.STOP:
+            return "or kill" if options.get("kill") else ""
+        case Primitive.RESEED:
+            return _joined(options.get("modes", ()))
+        case Primitive.BUDGET:
+            return _joined([name for name in ("tokens", "turns") if options.get(name)])
+        case Primitive.RESUME if traits.get("resume_approves"):
+            return "would approve what is pending, so not while a request is open"
+        case Primitive.APPROVE if traits.get("approval_target", "by_id") == "all_pending":
+            return "all pending actions at once"
+        case Primitive.ACT:
+            return _joined([act.get("label", "") for act in options.get("acts", ())])
+        case _:
+            return ""
+
+
+def _joined(words: Collection[Any]) -> str:
+    return ", ".join(str(word) for word in words)
+
+
+def _work(session: Session, there: int) -> list[FactRow]:
+    flying = [f"{name}  {since(there - begun)}" for _, name, begun in session.in_flight[:ITEMS_SHOWN]]
+    more = len(session.in_flight) - ITEMS_SHOWN
+    if more > 0:
+        flying.append(f"and {more} more")
+    mail = f"{session.mail_queued} queued, {session.mail_refs} so far" if session.mail_refs else ""
+    result = session.result
+    ended = (f"{result.stop_reason}: {result.text}" if result.text else result.stop_reason) if result else ""
+    return _rows(
+        ("in flight", Clean("\n".join(flying)), "running"),
+        ("mailbox", Clean(mail), "plain"),
+        ("result", masked(Clean(ended)), "plain"),
+    )
+
+
+def _usage(session: Session) -> list[FactRow]:
+    usage = session.usage
+    if usage is None:
+        return []
+    tokens = f"{short_count(usage.input_tokens)} tokens in, {short_count(usage.output_tokens)} out"
+    words = f"{tokens}, {usage.turns} turn{'s' if usage.turns != 1 else ''}"
+    budget = [f"{short_count(usage.budget_tokens)} tokens"] if usage.budget_tokens is not None else []
+    budget += [f"{usage.budget_turns} turns"] if usage.budget_turns is not None else []
+    return _rows(("usage", Clean(words), "plain"), ("budget", Clean(", ".join(budget)), "plain"))
+
+
+def _where(store: Store, session: Session, source: Source, now: int) -> list[FactRow]:
+    continuity = session.track.state(now)
+    good = continuity.word in (Continuity.WHOLE, Continuity.ARRIVAL_ORDER)
+    children = sorted(store.children.get(session.key, ()))
+    alive = sum(1 for child in children if store.sessions[child].lifecycle not in TERMINAL)
+    below = f"{len(children)}, {alive} alive" if children else ""
+    above = SessionKey(session.key.source, session.parent) if session.parent is not None else None
+    labels = "\n".join(f"{name}: {value}" for name, value in session.labels.items())
+    contact = source.contact.value + (f": {source.why}" if source.why and source.contact is not Contact.LIVE else "")
+    whose = [word for word, so in (("started by this console", session.owned), ("DEMO", session.demo)) if so]
+    return _rows(
+        ("continuity", Clean(str(continuity)), "plain" if good else "attention"),
+        ("events", Clean(f"{session.track.head:,}" if session.track.head else ""), "plain"),
+        ("parent", name_by_key(store.sessions, above) if above is not None else NOTHING, "plain"),
+        ("children", Clean(below), "plain"),
+        ("labels", masked(Clean(labels)), "plain"),
+        ("cwd", session.cwd, "plain"),
+        ("source", Clean(f"{source.shown}, {contact}"), "plain" if source.live else "lost"),
+        ("note", Clean(", ".join(whose)), "quiet"),
+        ("id", clean_line(session.key.session) if session.key.session != name_of(session) else NOTHING, "quiet"),
+    )

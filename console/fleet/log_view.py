@@ -1,0 +1,138 @@
+"""The event log of one session as a view: one line an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Final
+
+from console.fleet.facts import SessionKey
+from console.fleet.log import LogEntry
+from console.fleet.state import NOTHING, Session
+from console.fleet.store import Store
+from console.fleet.wording import Glyphs, Tone, clock_time, exact_line, masked, one_line
+from watchfloor.text import Clean, since
+
+_SAYS: Final[Mapping[str, str]] = {"assistant": "say", "user": "user", "operator": "told", "system": "system"}
+_WORD: Final[Mapping[str, str]] = {
+    "reasoning": "think",
+    "tool_call": "tool",
+    "tool_output": "out",
+    "tool_result": "done",
+    "diff": "diff",
+    "plan": "plan",
+    "progress": "progress",
+    "notice": "notice",
+    "mail": "mail",
+    "request_opened": "ask",
+    "request_resolved": "decided",
+    "lifecycle": "state",
+    "child": "child",
+    "intervention": "by hand",
+    "reseeded": "reseed",
+    "result": "result",
+    "raw": "raw",
+    "unknown": "unknown",
+}
+_PROSE: Final = frozenset({"message", "reasoning", "plan", "progress", "notice", "mail", "result"})
+_QUIET: Final = frozenset({"reasoning", "tool_output", "lifecycle", "progress", "raw", "unknown", "child", "plan"})
+_PLAIN_HEAD: Final = frozenset({"assistant", "user", "operator", "system", "stdout", "message"})
+"""Labels that the kind of the line tells already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One event as a line."""
+
+    time: Clean
+    kind: Clean
+    text: Clean
+    tone: Tone
+    tail: Clean
+
+
+class SessionLog:
+    """The lines of one session. Reads the fleet as it is; set `now` before painting, for the waits that are shown."""
+
+    def __init__(self, store: Store, key: SessionKey, glyphs: Glyphs, tz: tzinfo | None = None) -> None:
+        self._store = store
+        self.key = key
+        self._glyphs = glyphs
+        self._tz = tz
+        self.now = 0
+        """Local time in milliseconds."""
+        self._gone = Session(key)
+
+    @property
+    def _session(self) -> Session:
+        return self._store.sessions.get(self.key, self._gone)
+
+    @property
+    def first(self) -> int:
+        return self._session.log.first
+
+    def __len__(self) -> int:
+        return len(self._session.log)
+
+    def line(self, i: int, /) -> Line:
+        """Line `i` of those kept, oldest first."""
+        session = self._session
+        entry = session.log.entry(i)
+        fact = entry.fact
+        kind = fact.data.get("of", "message") if fact.kind == "delta" else fact.kind
+        text = _text(entry, kind)
+        tone, tail = self._tone_and_tail(session, entry, kind)
+        if entry.open and not tail:
+            tail = Clean("a part is missing") if entry.holed else Clean(self._glyphs["cut"])
+        return Line(clock_time(fact.at, self._tz), _kind(entry, kind), masked(text), tone, tail)
+
+    def _tone_and_tail(self, session: Session, entry: LogEntry, kind: str) -> tuple[Tone, Clean]:
+        data = entry.fact.data
+        match kind:
+            case "tool_result":
+                return self._result(data)
+            case "request_opened":
+                request = session.requests.get(data.get("request", ""))
+                if request is None or not request.open:
+                    return "plain", NOTHING
+                source = self._store.sources[session.key.source]
+                waits = since(self.now + source.ahead_ms - request.asked_at)
+                return "attention", Clean(f"waits for you {waits}")
+            case "notice":
+                tones: Mapping[str, Tone] = {"error": "failed", "warning": "attention"}
+                return tones.get(data.get("level", ""), "quiet"), NOTHING
+            case "mail":
+                return ("failed" if data.get("mail_state") == "error" else "plain"), Clean(data.get("mail_state", ""))
+            case "lifecycle" if data.get("lifecycle") == "failed":
+                return "failed", NOTHING
+            case "result" if entry.fact.head == "error":
+                return "failed", NOTHING
+            case "message" | "result" if data.get("cut"):
+                return "plain", Clean("cut off")
+            case _:
+                return ("quiet" if kind in _QUIET else "plain"), NOTHING
+
+    def _result(self, data: Mapping[str, object]) -> tuple[Tone, Clean]:
+        status, exit_code, duration_ms = data.get("status"), data.get("exit_code"), data.get("duration_ms")
+        good = status == "ok"
+        words = [self._glyphs["completed" if good else "failed" if status == "error" else "stopped"]]
+        if isinstance(exit_code, int) and exit_code:
+            words.append(f"exit {exit_code}")
+        if isinstance(duration_ms, int):
+            words.append(f"{duration_ms / 1000:.1f} s" if duration_ms < 60_000 else since(duration_ms))
+        return ("plain" if good else "failed" if status == "error" else "quiet"), Clean(" ".join(words))
+
+
+def _kind(entry: LogEntry, kind: str) -> Clean:
+    if kind == "message":
+        return Clean(_SAYS.get(entry.fact.data.get("role", "assistant"), "say"))
+    return Clean(_WORD.get(kind, "raw"))
+
+
+def _text(entry: LogEntry, kind: str) -> Clean:
+    head, text = entry.fact.head, entry.text
+    line = one_line(text) if kind in _PROSE else exact_line(text)
+    if entry.fact.kind == "delta" or not head or head in _PLAIN_HEAD or (kind == "tool_result" and line):
+        return line
+    return Clean(f"{head}  {line}") if line else head

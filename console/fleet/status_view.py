@@ -1,0 +1,103 @@
+"""The status bar: is every source heard, how many sessions in which state, who waits, how far behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Final
+
+from console.fleet.needs import asked_local, open_requests
+from console.fleet.state import Source
+from console.fleet.store import Store
+from console.fleet.wording import Glyphs, Segment, Tone, clock_time
+from watchfloor.text import Clean, since
+from watchfloor.words import Contact, Lifecycle
+
+BEHIND_FROM: Final = 200
+"""Events that may be on their way before the console says that it is behind."""
+
+_COUNTED: Final[tuple[tuple[Lifecycle, Tone], ...]] = (
+    (Lifecycle.RUNNING, "running"),
+    (Lifecycle.WAITING, "plain"),
+    (Lifecycle.FAILED, "failed"),
+    (Lifecycle.PAUSED, "paused"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The two ends of the bar."""
+
+    left: tuple[Segment, ...]
+    right: tuple[Segment, ...]
+
+
+def status(store: Store, now: int, glyphs: Glyphs, tz: tzinfo | None = None) -> Status:
+    """The whole bar at the local time `now`."""
+    left = (*contact_segments(store, now), *count_segments(store), *behind_segments(store))
+    return Status(left, (*need_segments(store, now, glyphs), (clock_time(now, tz), "quiet")))
+
+
+def contact_segments(store: Store, now: int) -> tuple[Segment, ...]:
+    """The sources that are heard as one number, every other one by name."""
+    if not store.sources:
+        return ((Clean("no sources"), "quiet"),)
+    live = [source for source in store.sources.values() if source.live]
+    rest = [source for source in store.sources.values() if not source.live]
+    segments: list[Segment] = []
+    if len(live) == 1:
+        segments.append((Clean(f"{live[0].shown} live"), "plain"))
+    elif live:
+        segments.append((Clean(f"{len(live)} sources live"), "plain"))
+    segments.extend(_unheard(source, now) for source in rest)
+    return tuple(segments)
+
+
+def _unheard(source: Source, now: int) -> Segment:
+    why = f": {source.why}" if source.why else ""
+    retrying = f", try {source.tries}" if source.tries > 1 else ""
+    if source.lost_since is not None and source.contact in (Contact.LOST, Contact.CONNECTING):
+        lost = since(now - source.lost_since)
+        known = ", last known state shown" if source.welcomed else why
+        return Clean(f"{source.shown} lost {lost}{known}{retrying}"), "lost"
+    match source.contact:
+        case Contact.CONNECTING:
+            return Clean(f"{source.shown} connecting{retrying}"), "quiet"
+        case Contact.SILENT:
+            return Clean(f"{source.shown} silent {since(now - source.contact_since)}"), "lost"
+        case Contact.REFUSED:
+            return Clean(f"{source.shown} refused{why}"), "failed"
+        case contact:
+            return Clean(f"{source.shown} {contact.value}{why}"), "lost"
+
+
+def count_segments(store: Store) -> tuple[Segment, ...]:
+    """How many sessions there are, and how many in the states that matter."""
+    counts = Counter(session.lifecycle for session in store.sessions.values() if not session.placeholder)
+    total = counts.total()
+    if not total:
+        return ()
+    segments: list[Segment] = [(Clean(f"{total:,} session{'s' if total != 1 else ''}"), "plain")]
+    segments += [(Clean(f"{counts[state]:,} {state.value}"), tone) for state, tone in _COUNTED if counts[state]]
+    return tuple(segments)
+
+
+def behind_segments(store: Store) -> tuple[Segment, ...]:
+    """The sources whose events arrive faster than the console takes them up."""
+    return tuple(
+        (Clean(f"{source.shown}: {source.behind:,} events behind"), "attention")
+        for source in store.sources.values()
+        if source.live and source.behind >= BEHIND_FROM
+    )
+
+
+def need_segments(store: Store, now: int, glyphs: Mapping[str, str]) -> tuple[Segment, ...]:
+    """How many requests wait, and how long the oldest has."""
+    waiting = open_requests(store)
+    if not waiting:
+        return ()
+    oldest = since(now - asked_local(store, waiting[0]))
+    need = "needs" if len(waiting) == 1 else "need"
+    return ((Clean(f"{glyphs['alert']} {len(waiting)} {need} you, oldest {oldest}"), "attention"),)

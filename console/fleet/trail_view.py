@@ -1,0 +1,45 @@
+"""The trail of a command in words."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+from console.fleet.state import Trail
+from console.fleet.wording import Segment, Tone, clock_time
+from watchfloor.text import Clean
+from watchfloor.words import EffectState, OutcomeKind
+
+_EFFECT: dict[EffectState, tuple[str, Tone]] = {
+    EffectState.PENDING: ("effect not seen yet", "plain"),
+    EffectState.SEEN: ("effect seen", "running"),
+    EffectState.OVERDUE: ("effect overdue", "attention"),
+    EffectState.CONTRARY: ("contrary", "failed"),
+    EffectState.UNOBSERVABLE: ("effect unobservable", "quiet"),
+}
+
+
+def trail_segment(trail: Trail, tz: tzinfo | None = None) -> Segment:
+    """How far a command has come, such as "pause: sent 14:05:22, acknowledged 14:05:22, effect seen: paused"."""
+    steps = []
+    if trail.sent_at is not None:
+        steps.append(f"sent {clock_time(trail.sent_at, tz)}")
+    elif trail.outcome is None:
+        steps.append(f"requested {clock_time(trail.requested_at, tz)}")
+    tone: Tone = "plain"
+    match trail.outcome:
+        case None:
+            if trail.sent_at is not None:
+                steps.append("no word yet")
+        case OutcomeKind.APPLIED:
+            steps.append(f"acknowledged {clock_time(trail.acked_at or trail.requested_at, tz)}")
+        case OutcomeKind.UNKNOWN:
+            steps.append("no word came back")
+            tone = "attention"
+        case outcome:
+            words = outcome.value.replace("_", " ")
+            steps.append(f"{words}: {trail.reason}" if trail.reason else words)
+            tone = "failed"
+    if trail.effect is not None:
+        word, tone = _EFFECT[trail.effect]
+        steps.append(f"{word}: {trail.effect_text}" if trail.effect_text else word)
+    return Clean(f"{trail.primitive.value}: {', '.join(steps)}"), tone

@@ -1,0 +1,96 @@
+"""Words, times and tones that the views share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from typing import Final, Literal, TypeAlias
+
+from console.fleet.facts import SessionKey
+from console.fleet.state import NOTHING, Request, Session
+from watchfloor.text import Clean, clean_line, redact, since
+from watchfloor.words import Lifecycle
+
+Tone: TypeAlias = Literal["plain", "quiet", "attention", "running", "failed", "paused", "lost"]
+"""What a text means, not how it looks."""
+
+Segment: TypeAlias = tuple[Clean, Tone]
+
+Glyphs: TypeAlias = Mapping[str, str]
+"""Glyphs by the word for which they stand: states, overlays, `observed`, `branch last pipe blank` of the tree, `cut`,
+`alert`, and `levels`, the bars of a chart from low to high."""
+
+SCAN: Final = 1_000
+"""Characters of a long text that a one-line cell looks at."""
+
+TONE_OF: Final[Mapping[Lifecycle, Tone]] = {
+    Lifecycle.STARTING: "running",
+    Lifecycle.RUNNING: "running",
+    Lifecycle.WAITING: "attention",
+    Lifecycle.PAUSED: "paused",
+    Lifecycle.FAILED: "failed",
+    Lifecycle.IDLE: "plain",
+    Lifecycle.COMPLETED: "quiet",
+    Lifecycle.STOPPED: "quiet",
+    Lifecycle.UNKNOWN: "quiet",
+}
+
+
+def clock_time(ms: int, tz: tzinfo | None) -> Clean:
+    """A time of day such as 14:03:07; empty where a source names a time that no calendar holds."""
+    try:
+        return Clean(f"{datetime.fromtimestamp(ms / 1000, tz):%H:%M:%S}")
+    except (OverflowError, ValueError, OSError):
+        return NOTHING
+
+
+def one_line(text: Clean) -> Clean:
+    """Prose on one line: its line breaks become blanks."""
+    return Clean(" ".join(text[:SCAN].split()))
+
+
+def exact_line(text: Clean) -> Clean:
+    """An exact text on one line: its line breaks stay visible."""
+    return clean_line(text[:SCAN])
+
+
+def masked(text: Clean) -> Clean:
+    """The text with known shapes of secrets masked."""
+    return redact(text)[0] if text else text
+
+
+def name_of(session: Session) -> Clean:
+    """How a session is called: its name, else its id."""
+    return session.name or clean_line(session.key.session)
+
+
+def name_by_key(sessions: Mapping[SessionKey, Session], key: SessionKey) -> Clean:
+    session = sessions.get(key)
+    return name_of(session) if session is not None else clean_line(key.session)
+
+
+def asked_text(request: Request) -> Clean:
+    """What a request asks, on one line."""
+    fact = request.fact
+    if fact is None:
+        return Clean("a request whose text has not come yet")
+    if fact.actions:
+        first = fact.actions[0]
+        text = exact_line(first.text) if first.text else first.tool
+        return Clean(f"{text}  (and {len(fact.actions) - 1} more)") if len(fact.actions) > 1 else text
+    if fact.fields:
+        return fact.fields[0].label
+    return one_line(fact.about) if fact.about else Clean(f"a request without a text ({fact.kind.value})")
+
+
+def short_count(n: int) -> Clean:
+    """A number in few cells: 940, 12.3k, 118k, 1.2M."""
+    value, units = float(min(n, 10**15)), iter(("", "k", "M", "G", "T"))
+    unit = next(units)
+    while value >= 999.5:
+        value, unit = value / 1_000, next(units)
+    return Clean(f"{value:.1f}{unit}" if unit and value < 99.95 else f"{value:.0f}{unit}")
+
+
+def ago(now: int, then: int) -> str:
+    return f"{since(now - then)} ago"
