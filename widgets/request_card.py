@@ -86,10 +86,13 @@ class RequestCard(LineView):
         + """
     RequestCard {
         background: $wf-card;
+        scrollbar-background: $wf-card;
+        scrollbar-background-hover: $wf-card;
+        scrollbar-background-active: $wf-card;
         & > .request-card--title { text-style: bold; background: $wf-bar; }
         & > .request-card--subtitle { color: $wf-quiet; background: $wf-bar; }
         & > .request-card--gutter { color: $wf-quiet; }
-        & > .request-card--bar { color: $wf-rule; }
+        & > .request-card--bar { color: $wf-quiet; }
         & > .request-card--exact { text-style: bold; }
         & > .request-card--rule { color: $wf-rule; }
         & > .request-card--option-key { color: $wf-attention; text-style: bold; }

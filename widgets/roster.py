@@ -69,7 +69,8 @@ class Roster(LineView):
     Roster {
         & > .roster--header { color: $wf-quiet; text-style: bold; }
         & > .roster--cursor { background: $wf-cursor; }
-        & > .roster--bar { color: $wf-attention; }
+        & > .roster--bar { color: $wf-quiet; }
+        &:focus > .roster--bar { color: $wf-attention; }
     }
     """
     )

@@ -93,7 +93,7 @@ async def test_an_empty_footer_is_one_blank_line() -> None:
 ITEMS = st.builds(Item, key=texts(3), label=texts(20), enabled=st.booleans(), reason=texts())
 
 
-@pytest.mark.parametrize("width", [10, 80])
+@pytest.mark.parametrize("width", [1, 10, 80])
 async def test_no_text_breaks_a_line_or_brings_control(width: int) -> None:
     footer = ActionFooter()
     async with Bench(footer).run_test(size=(width, 5)):

@@ -206,7 +206,7 @@ async def test_markup_is_only_text() -> None:
 LINES = st.builds(Line, text=texts(300), time=texts(), kind=texts(), tone=tones(), tail=texts())
 
 
-@pytest.mark.parametrize("width", [24, 80, 160])
+@pytest.mark.parametrize("width", [1, 5, 24, 80, 160])
 async def test_no_text_breaks_a_line_or_brings_control(width: int) -> None:
     log = EventLog()
     async with Bench(log).run_test(size=(width, 6)):

@@ -62,7 +62,7 @@ def strip_colour(facts: Facts, y: int) -> str:
     return style.color.get_truecolor().hex
 
 
-@pytest.mark.parametrize("width", [12, 40])
+@pytest.mark.parametrize("width", [1, 5, 12, 40])
 async def test_no_text_breaks_a_line_or_brings_control(width: int) -> None:
     facts = Facts()
     async with Bench(facts).run_test(size=(width, 12)):

@@ -469,7 +469,7 @@ CARDS = st.builds(
 )
 
 
-@pytest.mark.parametrize("size", [(24, 10), (80, 12), (120, 40)])
+@pytest.mark.parametrize("size", [(1, 1), (5, 3), (24, 10), (80, 12), (120, 40)])
 async def test_no_text_breaks_a_line_or_brings_control(size: tuple[int, int]) -> None:
     card = RequestCard()
     async with Bench(card).run_test(size=size):

@@ -355,6 +355,19 @@ async def test_a_changed_row_reaches_the_screen() -> None:
         assert "now&#160;this" in app.export_screenshot()
 
 
+async def test_the_bar_tells_whether_the_roster_has_the_keys() -> None:
+    roster = Roster(many(3))
+    app = Bench(roster)
+    async with app.run_test(size=(80, 10)) as pilot:
+        await pilot.pause()
+        focused = next(iter(roster.render_line(1)))
+        app.set_focus(None)
+        await pilot.pause()
+        blurred = next(iter(roster.render_line(1)))
+    assert focused.text == blurred.text == "▌"
+    assert focused.style != blurred.style
+
+
 async def test_a_theme_change_reaches_rows_that_are_kept() -> None:
     roster = Roster(many(3))
     app = Bench(roster)
@@ -387,7 +400,7 @@ ROWS = st.builds(
 )
 
 
-@pytest.mark.parametrize("width", [30, 80, 120, 200])
+@pytest.mark.parametrize("width", [1, 5, 30, 80, 120, 200])
 async def test_no_text_breaks_a_line_or_brings_control(width: int) -> None:
     roster = Roster()
     app = Bench(roster)

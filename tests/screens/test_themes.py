@@ -62,6 +62,14 @@ def test_every_tone_can_be_read_on_every_ground(name: str, ground: str, tone: st
 
 
 @pytest.mark.parametrize("name", THEMES)
+@pytest.mark.parametrize("ground", ["ground", "card"])
+def test_lines_can_be_seen(name: str, ground: str) -> None:
+    theme = load_theme(name)
+    for colour in theme.lines.values():
+        assert contrast(colour, theme.grounds[ground]) >= 3
+
+
+@pytest.mark.parametrize("name", THEMES)
 def test_tones_can_be_told_apart(name: str) -> None:
     theme = load_theme(name)
     for one, other in combinations(loader.TONES, 2):
