@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from watchfloor.client import ClientCore
 from watchfloor.connector import Arrival, Received, Record, Target, Unreadable
-from watchfloor.cursor import MAX_ISLANDS, Cursor
 from watchfloor.errors import ProtocolError
 from watchfloor.protocol.codec import encode
 from watchfloor.protocol.events import Message
@@ -27,6 +26,7 @@ from watchfloor.protocol.frames import (
     ErrorCode,
     Events,
     Frame,
+    Gone,
     HostInfo,
     Outcome,
     Page,
@@ -151,8 +151,40 @@ def test_the_cursor_stops_before_a_hole_and_passes_it_when_it_is_filled() -> Non
     assert core.pos == 2
     feed(core, events([3], "a"))
     assert core.pos == 4
-    feed(core, Page(id="1", session="a", epoch="e", events=[event(5)], first=5, last=5, more=False))
-    assert core.pos == 6
+
+
+def test_a_hole_is_final_when_another_frame_has_arrived_behind_it() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2]), events([7, 8]))
+    assert core.pos == 2
+    feed(core, Beat(now=9, pos=90))
+    assert core.pos == 8
+
+
+def test_what_was_received_beyond_a_hole_does_not_settle_it_on_another_connection() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2]), events([7, 8]))
+    assert connect(core, pos=9) == [{"type": "watch", "session": "*", "after": 2}]
+    feed(core, Watching(session="*", from_pos=2, through=9), Beat(now=9, pos=9))
+    assert core.pos == 2
+
+
+def test_pages_of_history_do_not_move_the_cursor() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1]), Page(id="1", session="s", epoch="e", events=[event(2)], first=2, last=2, more=False))
+    feed(core, Beat(now=9, pos=9))
+    assert core.pos == 1
+
+
+def test_a_frame_that_cannot_be_read_settles_nothing() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1]), events([5]))
+    core.receive(b"?")
+    assert core.pos == 1
 
 
 def test_neither_beats_nor_welcomes_nor_deltas_move_the_cursor() -> None:
@@ -212,10 +244,32 @@ def test_a_watched_session_is_watched_again_after_what_was_received() -> None:
         {"type": "watch", "session": "s", "after": 25},
         {"type": "watch", "session": "t"},
     ]
-    feed(core, Events(session="s", epoch="e", events=[event(30, 3)]))
+    feed(core, Events(session="s", epoch="e", events=[event(30, 3), event(40, 4)]))
     core.outgoing(Unwatch(session="t"))
     assert connect(core) == [{"type": "watch", "session": "s", "after": 40}]
     assert core.pos is None
+
+
+def test_what_a_watched_session_no_longer_has_is_not_waited_for() -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.WATCHED))
+    connect(core)
+    core.outgoing(Watch(session="s", start="start"))
+    feed(core, Events(session="s", epoch="e", events=[event(900, 501), event(905, 502)]))
+    assert connect(core) == [{"type": "watch", "session": "s", "start": "start"}]
+    feed(core, Events(session="s", epoch="e", events=[event(900, 501), event(905, 502)]), Beat(now=9, pos=999))
+    assert connect(core) == [{"type": "watch", "session": "s", "after": 905}]
+
+
+@pytest.mark.parametrize(
+    "ended", [Gone(sessions=("s",)), Error(code=ErrorCode.NOT_FOUND, message="no such session", about="s")]
+)
+def test_a_session_that_is_gone_is_not_watched_again(ended: Frame) -> None:
+    core = ClientCore(Target("local", "ws://h", record=Record.WATCHED))
+    connect(core)
+    core.outgoing(Watch(session="s"))
+    core.outgoing(Watch(session="t"))
+    feed(core, ended)
+    assert connect(core) == [{"type": "watch", "session": "t"}]
 
 
 def test_a_session_watched_from_its_head_resumes_from_what_came_first() -> None:
@@ -232,7 +286,7 @@ def test_a_session_watched_after_a_cursor_counts_from_there() -> None:
     core.outgoing(Watch(session="s", after={"s": WireCursor(epoch="e", seq=6)}))
     feed(core, Events(session="s", epoch="e", events=[event(71, 8)]))
     assert connect(core)[0]["after"] == {"s": {"epoch": "e", "seq": 6}}
-    feed(core, Events(session="s", epoch="e", events=[event(70, 7)]))
+    feed(core, Events(session="s", epoch="e", events=[event(70, 7), event(71, 8)]))
     assert connect(core) == [{"type": "watch", "session": "s", "after": 71}]
 
 
@@ -247,10 +301,11 @@ def test_a_watched_session_with_another_log_is_read_from_its_start(instance: str
     assert connect(core, instance=instance) == [{"type": "watch", "session": "s", "start": "start"}]
 
 
-def test_where_everything_is_followed_a_watched_session_is_renewed_for_its_details_only() -> None:
+def test_where_everything_is_followed_a_session_is_watched_for_its_details_only() -> None:
     core = ClientCore(TARGET)
     connect(core)
-    core.outgoing(Watch(session="s", start="start"))
+    raw = core.outgoing(Watch(session="s", start="start"))
+    assert json.loads(raw) == {"type": "watch", "session": "s", "start": "head"}
     feed(core, events([1]))
     assert connect(core, pos=1) == [
         {"type": "watch", "session": "*", "after": 1},
@@ -391,111 +446,6 @@ def test_an_error_about_something_else_leaves_commands_alone() -> None:
     core.command(command("1"))
     assert len(feed(core, Error(code=ErrorCode.OTHER, message="no", about="query"))) == 1
     assert len(core.pending()) == 1
-
-
-# --- the cursor, by properties -------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(1, 60)), st.integers(0, 20))
-def test_a_cursor_stands_before_the_first_number_that_was_not_received(numbers: list[int], start: int) -> None:
-    cursor = Cursor(start)
-    held = set(range(1, start + 1))
-    for number in numbers:
-        cursor.add(number)
-        held.add(number)
-        assert cursor.through == min(set(range(1, 100)) - held) - 1
-
-
-@given(st.lists(st.integers(1, 60)), st.integers(0, 60), st.lists(st.integers(1, 60)))
-def test_a_cursor_that_skips_takes_what_it_skipped_as_received(
-    before: list[int], skipped: int, after: list[int]
-) -> None:
-    cursor = Cursor()
-    for number in before:
-        cursor.add(number)
-    cursor.skip_to(skipped)
-    for number in after:
-        cursor.add(number)
-    held = {*before, *after, *range(skipped + 1)}
-    assert cursor.through == min(set(range(1, 100)) - held) - 1
-
-
-def test_a_cursor_remembers_a_bounded_number_of_ranges_and_forgets_on_the_safe_side() -> None:
-    cursor = Cursor()
-    last = 2 * (MAX_ISLANDS + 10)
-    for number in range(2, last + 1, 2):
-        cursor.add(number)
-    for number in range(1, last + 1, 2):
-        cursor.add(number)
-    assert 2 * MAX_ISLANDS <= cursor.through < last
-
-
-class Log:
-    """A host's log: what a watch sends of it."""
-
-    def __init__(self, sessions: Sequence[str]) -> None:
-        self.entries = [(pos, session) for pos, session in enumerate(sessions, start=1)]
-
-    def after(self, pos: int, size: int) -> list[Frame]:
-        """The events beyond `pos`, in chunks of the log; within a chunk a frame for each session."""
-        frames: list[Frame] = []
-        rest = [entry for entry in self.entries if entry[0] > pos]
-        for begin in range(0, len(rest), size):
-            chunk = rest[begin : begin + size]
-            for session in sorted({session for _, session in chunk}):
-                frames.append(events([pos for pos, of in chunk if of == session], session))
-        return frames
-
-
-connection = st.fixed_dictionaries(
-    {
-        "cut": st.integers(0, 30),
-        "size": st.integers(1, 12),
-        "answered": st.booleans(),
-        "beats": st.booleans(),
-        "order": st.randoms(use_true_random=False),
-        "repeat": st.floats(0, 0.5),
-        "window": st.integers(1, 5),
-    }
-)
-
-
-def deliver(core: ClientCore, log: Log, how: dict[str, Any], received: set[int]) -> None:
-    """One connection that delivers the log after what was asked for, badly."""
-    [watch] = connect(core, pos=len(log.entries))
-    after = int(watch.get("after", 0))
-    frames = log.after(after, how["size"])
-    rng = how["order"]
-    frames = [frame for frame in frames for _ in range(1 + (rng.random() < how["repeat"]))]
-    for begin in range(0, len(frames), how["window"]):
-        part = frames[begin : begin + how["window"]]
-        rng.shuffle(part)
-        frames[begin : begin + how["window"]] = part
-    if how["answered"]:
-        frames.insert(0, Watching(session="*", from_pos=after, through=len(log.entries)))
-    if how["beats"]:
-        frames.insert(len(frames) // 2, Beat(now=1, pos=len(log.entries)))
-    for frame in frames[: how["cut"]]:
-        feed(core, frame)
-        if isinstance(frame, Events):
-            received |= {event.pos for event in frame.events if event.pos is not None}
-        assert core.pos is not None
-        assert received >= set(range(1, core.pos + 1)), "the cursor passed what was never received"
-    core.closed()
-
-
-@given(st.lists(st.sampled_from("abc"), max_size=40), st.lists(connection, max_size=8))
-def test_however_connections_end_nothing_is_passed_over(sessions: list[str], connections: list[dict[str, Any]]) -> None:
-    log, core, received = Log(sessions), ClientCore(TARGET), set[int]()
-    for how in connections:
-        deliver(core, log, how, received)
-    [watch] = connect(core, pos=len(log.entries))
-    for frame in log.after(int(watch.get("after", 0)), 5):
-        feed(core, frame)
-        assert isinstance(frame, Events)
-        received |= {event.pos for event in frame.events if event.pos is not None}
-    assert received == set(range(1, len(sessions) + 1))
-    assert core.pos == len(sessions)
 
 
 @given(

@@ -17,10 +17,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from watchfloor.connector import Arrival, Received, Record, Target, Unreadable
-from watchfloor.cursor import Cursor
+from watchfloor.cursor import Cursor, SessionCursor, first_cursor
 from watchfloor.errors import ProtocolError
 from watchfloor.protocol.codec import KEEP_RAW, Bad, decode_host, encode
-from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import (
     ALL,
     Beat,
@@ -31,9 +30,9 @@ from watchfloor.protocol.frames import (
     Error,
     ErrorCode,
     Events,
+    Gone,
     Hello,
     Outcome,
-    Page,
     Recall,
     Unwatch,
     Watch,
@@ -41,9 +40,6 @@ from watchfloor.protocol.frames import (
     Welcome,
 )
 from watchfloor.words import OutcomeKind
-
-MAX_AHEAD: Final = 50_000
-"""Events of a watched session beyond a hole that are remembered. Forgetting them is harmless: they come again."""
 
 _FORGOTTEN: Final = "the host was started anew and does not know what became of it"
 _NOT_VOUCHED: Final = "the host does not have it, and does not say whether it was started anew since"
@@ -62,6 +58,9 @@ class ClientCore:
     With `Record.ALL` every session is followed from the start of what the host keeps, or from the head with
     `start_at_head`; otherwise only what is watched by a frame handed to `outgoing`. Watches are renewed on
     every connection and resume after what was received.
+
+    A host sends events in the order of `pos`, with holes where it forgot some. This client also bears neighbouring
+    `events` frames that changed places: a hole counts as final when a frame of another type has arrived behind it.
     """
 
     def __init__(self, target: Target) -> None:
@@ -69,7 +68,7 @@ class ClientCore:
         self._out: list[bytes] = []
         self._commands: dict[str, Command] = {}
         self._recalled: frozenset[str] = frozenset()
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, SessionCursor] = {}
         self._all: Watch | None = Watch(session=ALL, start="start") if target.record is Record.ALL else None
         self._pos: Cursor | None = None
         self._now = 0
@@ -80,7 +79,7 @@ class ClientCore:
 
     @property
     def pos(self) -> int | None:
-        """The pos through which every event of the host was received; None while not every session is followed."""
+        """The pos through which all that the host had was received; None while not every session is followed."""
         return None if self._pos is None else self._pos.through
 
     def pending(self) -> tuple[Command, ...]:
@@ -90,6 +89,11 @@ class ClientCore:
     def opened(self) -> list[bytes]:
         """A connection stands. Returns what to send first; watches and the recall follow the welcome."""
         self.closed()
+        # What lay beyond a hole comes again: that it was here once says nothing about this connection.
+        if self._pos is not None:
+            self._pos.forget_beyond()
+        for watched in self._watched.values():
+            watched.forget_beyond()
         hello = Hello(client=self._target.client, version=self._target.version, name=self._target.user)
         return [encode(hello)]
 
@@ -105,17 +109,20 @@ class ClientCore:
         return out
 
     def outgoing(self, frame: ClientFrame) -> bytes:
-        """The bytes of a frame that is about to be sent. Raises ProtocolError when it cannot be written."""
-        raw = encode(frame)
+        """The bytes of a frame that is about to be sent. Raises ProtocolError when it cannot be written.
+
+        Where everything is followed, a watch of one session asks for its details only: its events come anyway.
+        """
+        raw = encode(self._details_only(frame) if isinstance(frame, Watch) else frame)
         match frame:
             case Command():
                 self._commands[frame.id] = frame
             case Watch(session="*"):
                 self._all = frame
                 if self._pos is None:
-                    self._pos = _first_cursor(frame)
+                    self._pos = first_cursor(frame)
             case Watch():
-                self._watched[frame.session] = _Watched(frame)
+                self._watched[frame.session] = SessionCursor(frame)
             case Unwatch(session="*"):
                 self._all = self._pos = None
             case Unwatch():
@@ -123,6 +130,9 @@ class ClientCore:
             case _:
                 pass
         return raw
+
+    def _details_only(self, watch: Watch) -> Watch:
+        return watch if self._all is None or watch.session == ALL else Watch(session=watch.session, start="head")
 
     def command(self, frame: Command) -> bytes:
         """The bytes of a command, which counts as in flight until its outcome arrives."""
@@ -139,22 +149,25 @@ class ClientCore:
         except ProtocolError as error:
             return [Unreadable(Bad(error.reason, error.raw[:KEEP_RAW].decode("utf-8", "replace")))]
         arrival = Received(decoded.frame, raw, decoded.bad)
+        if isinstance(decoded.frame, Events):
+            self._count(decoded.frame)
+            return [arrival]
+        self._settle()
         match decoded.frame:
-            case Events() as frame:
-                self._count(frame)
-            case Page() as frame:
-                self._count(frame)
             case Outcome() as frame:
                 return [self._outcome(frame, arrival)]
-            case Watching() as frame:
-                self._watching(frame)
-            case Beat(now=now):
-                # Its pos is the end of the log, not of what has reached us: no cursor may follow it.
-                self._now = now
             case Welcome() as frame:
                 return [arrival, *self._welcomed(frame)]
             case Error() as frame:
                 return [arrival, *self._refused(frame)]
+            case Watching() as frame:
+                self._watching(frame)
+            case Gone(sessions=sessions):
+                for session in sessions:
+                    self._watched.pop(session, None)
+            case Beat(now=now):
+                # Its pos is the end of the log, not of what has reached us: no cursor may follow it.
+                self._now = now
             case _:
                 pass
         return [arrival]
@@ -186,12 +199,10 @@ class ClientCore:
     def _renew_watches(self) -> None:
         if self._all is not None:
             if self._pos is None:
-                self._pos = _first_cursor(self._all)
+                self._pos = first_cursor(self._all)
             self._out.append(encode(Watch(session=ALL, after=self.pos) if self.pos else self._all))
-        for session, watched in self._watched.items():
-            # Where everything is followed the events come anyway, and a watch asks for the details only.
-            renewed = watched.renewed() if self._all is None else Watch(session=session, start="head")
-            self._out.append(encode(renewed))
+        for watched in self._watched.values():
+            self._out.append(encode(self._details_only(watched.renewed())))
 
     def _watching(self, frame: Watching) -> None:
         if frame.session != ALL or self._all is None:
@@ -202,7 +213,7 @@ class ClientCore:
             # Nothing that lies before where the host begins will come.
             self._pos.skip_to(frame.from_pos)
 
-    def _count(self, frame: Events | Page) -> None:
+    def _count(self, frame: Events) -> None:
         if self._pos is not None:
             add = self._pos.add
             for event in frame.events:
@@ -210,6 +221,12 @@ class ClientCore:
                     add(event.pos)
         elif (watched := self._watched.get(frame.session)) is not None:
             watched.count(frame.epoch, frame.events)
+
+    def _settle(self) -> None:
+        if self._pos is not None:
+            self._pos.settle()
+        for watched in self._watched.values():
+            watched.settle()
 
     # --- commands ----------------------------------------------------------------------------
 
@@ -225,7 +242,11 @@ class ClientCore:
     def _refused(self, frame: Error) -> list[Received]:
         if frame.about == "recall":
             return self._give_up(self._recalled, _NO_RECALL)
-        command = self._commands.pop(frame.about, None) if frame.about is not None else None
+        if frame.about is None:
+            return []
+        if frame.code is ErrorCode.NOT_FOUND:
+            self._watched.pop(frame.about, None)
+        command = self._commands.pop(frame.about, None)
         if command is None:
             return []
         return [self._verdict(command, _REFUSALS.get(frame.code, OutcomeKind.INVALID), frame.message)]
@@ -249,52 +270,3 @@ class ClientCore:
                 instance=self.instance,
             )
         )
-
-
-def _first_cursor(watch: Watch) -> Cursor | None:
-    """Where a watch of everything begins; None where only the host knows."""
-    if isinstance(watch.after, int):
-        return Cursor(watch.after)
-    return Cursor(0) if watch.after is None and watch.start == "start" else None
-
-
-class _Watched:
-    """A session that is followed by itself, and how far it was received.
-
-    Whether something is missing shows in its seq, which has no holes; what resumes it is the pos that
-    belongs to the last seq before a hole.
-    """
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._epoch: str | None = None
-        self._seq = 0 if watch.start == "start" and watch.after is None else None
-        self._pos: int | None = None
-        self._ahead: dict[int, int | None] = {}
-        if isinstance(watch.after, dict) and (cursor := watch.after.get(watch.session)) is not None:
-            self._epoch, self._seq = cursor.epoch, cursor.seq
-
-    def start_over(self, epoch: str | None = None) -> None:
-        """The log is another one: whatever it holds was written after the watch began."""
-        self._watch = Watch(session=self._watch.session, start="start")
-        self._epoch, self._seq, self._pos, self._ahead = epoch, 0, None, {}
-
-    def count(self, epoch: str, events: Iterable[Event]) -> None:
-        if self._epoch is not None and self._epoch != epoch:
-            self.start_over(epoch)
-        self._epoch = epoch
-        for event in events:
-            if event.seq is None:
-                continue
-            if self._seq is None:
-                self._seq = event.seq - 1
-            if event.seq > self._seq:
-                self._ahead[event.seq] = event.pos
-        while self._seq is not None and self._seq + 1 in self._ahead:
-            self._seq += 1
-            self._pos = self._ahead.pop(self._seq)
-        if len(self._ahead) > MAX_AHEAD:
-            self._ahead.clear()
-
-    def renewed(self) -> Watch:
-        return self._watch if self._pos is None else Watch(session=self._watch.session, after=self._pos)

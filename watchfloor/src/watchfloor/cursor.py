@@ -1,19 +1,26 @@
-"""How far a numbered stream has been received, when parts of it come twice, late or not at all.
+"""How far a numbered stream has been received, when parts of it come twice, out of order or not at all.
 
-A cursor may only pass what was really received: what it passes is never asked for again.
+What a cursor passes is never asked for again. So it stands before a hole, until the hole is filled or until it
+is certain that nothing comes to fill it (the numbers belong to what the sender no longer has).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from typing import Final
 
+from watchfloor.protocol.events import Event
+from watchfloor.protocol.frames import Watch
+
+MAX_AHEAD: Final = 50_000
+"""Events of a session beyond a hole that are remembered. Forgetting them is harmless: they come again."""
 MAX_ISLANDS: Final = 4096
 """Ranges beyond a hole that are remembered. Forgetting one is harmless: its numbers are received again."""
 
 
 class Cursor:
-    """A run of whole numbers; `through` is the last one up to which nothing is missing."""
+    """A run of whole numbers; `through` is the last one up to which nothing that comes is missing."""
 
     __slots__ = ("_ends", "_starts", "through")
 
@@ -32,6 +39,16 @@ class Cursor:
             self._absorb()
         else:
             self._add_beyond(number)
+
+    def settle(self) -> None:
+        """Whatever holes there are below what was received: nothing comes to fill them."""
+        if self._ends:
+            self.skip_to(self._ends[-1])
+
+    def forget_beyond(self) -> None:
+        """Forget what was received beyond the first hole."""
+        self._starts.clear()
+        self._ends.clear()
 
     def skip_to(self, number: int) -> None:
         """What is not beyond `number` does not come, or is not wanted."""
@@ -64,3 +81,63 @@ class Cursor:
             if len(starts) > MAX_ISLANDS:
                 starts.pop()
                 ends.pop()
+
+
+def first_cursor(watch: Watch) -> Cursor | None:
+    """Where a watch of everything begins; None where only the host knows."""
+    if isinstance(watch.after, int):
+        return Cursor(watch.after)
+    return Cursor(0) if watch.after is None and watch.start == "start" else None
+
+
+class SessionCursor:
+    """A session that is followed by itself, and how far it was received.
+
+    What is missing shows in its seq; what resumes it is the pos that belongs to the last seq before a hole.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._epoch: str | None = None
+        self._seq = 0 if watch.start == "start" and watch.after is None else None
+        self._pos: int | None = None
+        self._ahead: dict[int, int | None] = {}
+        if isinstance(watch.after, dict) and (cursor := watch.after.get(watch.session)) is not None:
+            self._epoch, self._seq = cursor.epoch, cursor.seq
+
+    def start_over(self, epoch: str | None = None) -> None:
+        """The log is another one: whatever it holds was written after the watch began."""
+        self._watch = Watch(session=self._watch.session, start="start")
+        self._epoch, self._seq, self._pos, self._ahead = epoch, 0, None, {}
+
+    def count(self, epoch: str, events: Iterable[Event]) -> None:
+        if self._epoch is not None and self._epoch != epoch:
+            self.start_over(epoch)
+        self._epoch = epoch
+        for event in events:
+            if event.seq is None:
+                continue
+            if self._seq is None:
+                self._seq = event.seq - 1
+            if event.seq > self._seq:
+                self._ahead[event.seq] = event.pos
+        while self._seq is not None and self._seq + 1 in self._ahead:
+            self._seq += 1
+            self._pos = self._ahead.pop(self._seq)
+        if len(self._ahead) > MAX_AHEAD:
+            self._ahead.clear()
+
+    def settle(self) -> None:
+        """Whatever holes there are below what was received: nothing comes to fill them."""
+        if self._ahead:
+            self._seq = max(self._ahead)
+            self._pos = self._ahead[self._seq]
+            self._ahead.clear()
+
+    def forget_beyond(self) -> None:
+        """Forget what was received beyond a hole: it comes again."""
+        self._ahead.clear()
+
+    def renewed(self) -> Watch:
+        """The watch that goes on where this one stands."""
+        return self._watch if self._pos is None else Watch(session=self._watch.session, after=self._pos)
