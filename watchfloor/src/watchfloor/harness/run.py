@@ -29,11 +29,15 @@ _MAIN_FIELD: Final = "answer"
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome(Generic[T]):
-    """What became of a tool call: `ok` with the value, or `declined` without one. `note` is the operator's."""
+    """What became of a tool call: `ok` with the value, or `declined` without one. `note` is the operator's.
+
+    `option` is the id of the option that was taken; None where nobody was asked, or the request was withdrawn.
+    """
 
     status: ToolStatus
     value: T | None = None
     note: str | None = None
+    option: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -248,6 +252,7 @@ class Run:
         gate: bool = ...,
         text: str | None = ...,
         cwd: str | None = ...,
+        diff: str | None = ...,
         options: Sequence[Option] = ...,
         about: str | None = ...,
     ) -> ToolOutcome[T]: ...
@@ -262,6 +267,7 @@ class Run:
         gate: bool = ...,
         text: str | None = ...,
         cwd: str | None = ...,
+        diff: str | None = ...,
         options: Sequence[Option] = ...,
         about: str | None = ...,
     ) -> ToolOutcome[T]: ...
@@ -275,14 +281,15 @@ class Run:
         gate: bool = True,
         text: str | None = None,
         cwd: str | None = None,
+        diff: str | None = None,
         options: Sequence[Option] = (ALLOW_ONCE, DENY),
         about: str | None = None,
     ) -> ToolOutcome[Any]:
         """Announce a tool call, have it approved (`gate`), execute it at most once, and report what came of it.
 
         `args` are the exact arguments as JSON, `text` the exact command line where there is one, `cwd` the folder it
-        happens in: this is what an operator decides on. What an option with a wider scope than once grants is for the
-        agent to remember. `about` is the agent's own explanation.
+        happens in, `diff` what it changes in a file: this is what an operator decides on. What an option with a wider
+        scope than once grants is for the agent to remember. `about` is the agent's own explanation.
 
         `call` takes no arguments. A coroutine function runs on the event loop; anything else in a thread of its own,
         which cannot be cancelled: after an interrupt it stays in flight until it ends by itself.
@@ -290,21 +297,23 @@ class Run:
         Returns an outcome of status `ok` or `declined`; what `call` raises is reported and raised again. A pause that
         was asked for lands before `call` is executed. Raises CanonicalError where `args` are not JSON.
         """
-        action = Action(tool=name, call=new_id("call"), **given(text=text, arguments=plain(args), cwd=cwd))
+        action = Action(tool=name, call=new_id("call"), **given(text=text, arguments=plain(args), cwd=cwd, diff=diff))
         async with self._steps.step():
-            note = None
+            approval = None
             if gate:
                 self._desk.need(Primitive.APPROVE)
                 self._desk.announce(action, gated=True)
                 approval = await self._gate(action, options, about)
                 if not approval.allowed:
                     await self._desk.boundary()
-                    return ToolOutcome(ToolStatus.DECLINED, None, approval.note)
-                note = approval.note
+                    return ToolOutcome(ToolStatus.DECLINED, None, approval.note, approval.option)
             else:
                 await self._desk.boundary()
                 self._desk.announce(action, gated=False)
-            return ToolOutcome(ToolStatus.OK, await self._desk.execute(action, call), note)
+            value = await self._desk.execute(action, call)
+            if approval is None:
+                return ToolOutcome(ToolStatus.OK, value)
+            return ToolOutcome(ToolStatus.OK, value, approval.note, approval.option)
 
     async def _gate(self, action: Action, options: Sequence[Option], about: str | None) -> Approval:
         try:

@@ -22,7 +22,7 @@ from websockets.typing import Subprotocol
 
 from watchfloor.errors import AddressInUse, WatchfloorError
 from watchfloor.harness.base import AgentHarness, AttemptSpec
-from watchfloor.host.attempts import Attempt
+from watchfloor.host.attempts import CLOSE_S, Attempt
 from watchfloor.host.core import HEARTBEAT_S, HostCore
 from watchfloor.host.effects import Close, EndAttempt, HostEffect, SendFrame, StartAttempt, Tell
 from watchfloor.host.handshake import Door, Refusal, is_loopback
@@ -30,6 +30,7 @@ from watchfloor.host.log import EventLog, MemoryLog
 from watchfloor.host.outbox import MAX_BYTES, Outbox
 from watchfloor.host.port import Port
 from watchfloor.host.principals import Principal, Principals
+from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Child
 from watchfloor.protocol.frames import HostInfo
 from watchfloor.protocol.model import Capabilities
@@ -90,6 +91,7 @@ class Host:
         self._connections = 0
         self._server: Server | None = None
         self._url: str | None = None
+        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._flush: asyncio.TimerHandle | None = None
         self._ticker: asyncio.Task[None] | None = None
 
@@ -156,11 +158,46 @@ class Host:
         return session
 
     def add_child(self, parent: str, harness: AgentHarness, name: str, text: str | None) -> str:
-        """A session that another one started."""
-        session = self.add(harness, name=name, parent=parent, text=text)
+        """A session that another one started; the parent's folder and marks are its own too."""
+        entry = self._core.roster.get(parent)
+        fixed = entry.fixed if entry is not None else {}
+        session = self.add(
+            harness,
+            name=name,
+            parent=parent,
+            cwd=self._harnesses[parent][1].cwd,
+            demo=bool(fixed.get("demo")),
+            owned=bool(fixed.get("owned")),
+            text=text,
+        )
         child = Child(at=self.now(), session=session, name=name)
         self.perform(self._core.apply(self._core.session(parent).emit(child, self.now())))
         return session
+
+    def stop(self, session: str, *, kill: bool = False, reason: str | None = None) -> None:
+        """Stop a session in the host's own name, whatever it advertises. Raises KeyError where it is not there."""
+        handled = self._core.session(session).stop(self._core.info.name, self.now(), kill=kill, reason=reason)
+        self.perform(self._core.apply(handled.effects))
+
+    def remove(self, session: str) -> None:
+        """Forget a session. Raises KeyError where it is not there, WatchfloorError while an attempt of it runs."""
+        if self._core.session(session).alive:
+            raise WatchfloorError(f"an attempt of {session!r} runs: stop it first")
+        self._core.remove(session)
+        del self._harnesses[session]
+        self.perform([])
+
+    async def wait(self, session: str) -> SessionCore:
+        """Until nothing of the session runs or waits (it is idle or has ended); returns its state.
+
+        Raises KeyError where it is not there. A paused session blocks until somebody resumes or stops it.
+        """
+        core = self._core.session(session)
+        while not core.settled:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.setdefault(session, []).append(waiter)
+            await waiter
+        return core
 
     async def serve(self, address: str = "127.0.0.1", port: int = 0) -> str:
         """Listen, and return the URL. Port 0 takes a free one.
@@ -199,10 +236,13 @@ class Host:
             self._server.close(close_connections=False)
         if self._ticker is not None:
             self._ticker.cancel()
-        attempts = list(self._attempts.values())
-        for attempt in attempts:
-            attempt.finish()
-        await asyncio.gather(*(attempt.task for attempt in attempts), return_exceptions=True)
+            with suppress(asyncio.CancelledError):
+                await self._ticker
+        attempts = [attempt.task for attempt in self._attempts.values()]
+        for attempt in self._attempts.values():
+            attempt.abort()
+        if attempts:
+            await asyncio.wait(attempts, timeout=2 * CLOSE_S)
         self._flush_now()
         if self._flush is not None:
             self._flush.cancel()
@@ -236,6 +276,11 @@ class Host:
                     outbox = self._outboxes.get(conn)
                     if outbox is not None:
                         outbox.close(code, why)
+        for session in list(self._waiters):
+            if self._core.session(session).settled:
+                for waiter in self._waiters.pop(session):
+                    if not waiter.done():
+                        waiter.set_result(None)
         if self._flush is None and self._core.wants_flush:
             self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
 
