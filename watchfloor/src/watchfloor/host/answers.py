@@ -21,9 +21,18 @@ def check_answer(subject: Subject, do: DoAnswer) -> str | None:
         return "an answer is a text or fields, not both"
     if do.text is not None and not takes_text(subject):
         return "this question takes no free text"
-    if do.fields is not None:
-        return _check_fields(subject.fields, do.fields)
-    return None
+    by_option = _by_option(subject, do)
+    if do.fields is None and not by_option:
+        return None
+    return _check_fields(subject.fields, {**by_option, **(do.fields or {})})
+
+
+def _by_option(subject: Subject, do: DoAnswer) -> dict[str, JsonValue]:
+    """The field whose choice the option stands for, if there is one."""
+    for field in subject.fields:
+        if any(choice.value == do.option for choice in field.choices):
+            return {field.name: do.option}
+    return {}
 
 
 def takes_text(subject: Subject) -> bool:

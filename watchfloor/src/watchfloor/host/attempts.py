@@ -46,11 +46,14 @@ class Attempt:
         self._signals.put_nowait(signal)
 
     def finish(self) -> None:
-        """No more signals: end what the attempt holds."""
-        if self._finished:
-            return
-        self._finished = True
-        self._signals.put_nowait(None)
+        """No more signals: end what the attempt holds. One that is still being started is ended once it stands."""
+        if not self._finished:
+            self._finished = True
+            self._signals.put_nowait(None)
+
+    def abort(self) -> None:
+        """As `finish`, without waiting for a start that is under way."""
+        self.finish()
         if self._starting is not None:
             self._starting.cancel()
 

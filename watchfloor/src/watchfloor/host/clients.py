@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
@@ -96,8 +96,6 @@ def gaps(log: EventLog, sessions: Sequence[str], after: int) -> list[Gap]:
     ]
 
 
-def broadcast(
-    conns: Sequence[Connection], frames: Sequence[Encoded], to: Callable[[Connection], bool]
-) -> list[SendFrame]:
-    """The same frames to everybody who should have them."""
-    return [SendFrame(conn.id, frame, data) for frame, data in frames for conn in conns if to(conn)]
+def broadcast(clients: Sequence[Connection], frames: Sequence[Encoded]) -> list[SendFrame]:
+    """The same frames to everybody."""
+    return [SendFrame(client.id, frame, data) for frame, data in frames for client in clients]

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import Final
 
 from watchfloor.host.effects import Handled
+from watchfloor.host.given import given
 from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Command, DoAnswer, DoApprove, Outcome
@@ -77,33 +78,23 @@ def _stale(core: SessionCore, command: Command) -> str | None:
 
 def outcome_of(command: Command, handled: Handled, now: int, attempt: int | None) -> Outcome:
     """The outcome frame for a command."""
-    fields: dict[str, object] = {"reason": handled.reason, "info": handled.info or None, "decided": handled.decided}
+    rest = given(reason=handled.reason, info=handled.info or None, decided=handled.decided, attempt=attempt)
     if isinstance(command.do, DoApprove | DoAnswer):
-        fields["request"] = command.do.request
-    return Outcome.model_validate(
-        {
-            "id": command.id,
-            "outcome": handled.outcome,
-            "at": now,
-            "session": command.session,
-            "attempt": attempt,
-            **{name: value for name, value in fields.items() if value is not None},
-        }
-    )
+        rest["request"] = command.do.request
+    return Outcome(id=command.id, outcome=handled.outcome, at=now, session=command.session, **rest)
 
 
 def intervention(command: Command, handled: Handled, by: str, now: int, core: SessionCore) -> Intervention:
     """The command as an event of its session."""
+    rest = given(turn=core.turn, reason=handled.reason, info=handled.info or None)
     return Intervention(
         at=now,
         attempt=core.attempt,
-        turn=core.turn,
         primitive=command.do.primitive,
         command=command.id,
         by=by,
         outcome=handled.outcome,
-        reason=handled.reason,
-        info=handled.info,
+        **rest,
     )
 
 

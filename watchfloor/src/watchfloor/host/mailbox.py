@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from watchfloor.harness.base import MailItem
+from watchfloor.host.given import given
 from watchfloor.protocol.events import Mail, MailState
 from watchfloor.protocol.model import Mailbox as MailboxView
 from watchfloor.words import Delivery
@@ -26,16 +27,9 @@ class Letter:
 
     def event(self, state: MailState, at: int, error: str | None = None) -> Mail:
         item = self.item
-        return Mail(
-            at=at,
-            ref=item.ref,
-            state=state,
-            delivery=self.delivery,
-            reply_to=item.reply_to,
-            text=item.text if state is MailState.SENT else None,
-            by=item.by,
-            error=error,
-        )
+        text = item.text if state is MailState.SENT else None
+        rest = given(reply_to=item.reply_to, text=text, error=error)
+        return Mail(at=at, ref=item.ref, state=state, delivery=self.delivery, by=item.by, **rest)
 
 
 class Mailbox:

@@ -8,18 +8,17 @@ from watchfloor.harness.base import (
     Decided,
     Interrupt,
     MailArrived,
-    MailItem,
     Pause,
-    Reseed,
     Resume,
     Stop,
     Wake,
     Withdrawn,
 )
+from watchfloor.host.changes import SessionChanges
 from watchfloor.host.effects import Handled
 from watchfloor.host.requests import Rejected, Taken
-from watchfloor.host.state import OP_OF, Asked, Phase, SessionState, Suspension
-from watchfloor.protocol.events import MailState, Reseeded
+from watchfloor.host.state import OP_OF, Asked, Phase, Suspension
+from watchfloor.protocol.events import MailState
 from watchfloor.protocol.frames import (
     Do,
     DoAnswer,
@@ -54,7 +53,7 @@ KILL_MS: Final = 5000
 """Milliseconds that a killed attempt has until it is given up."""
 
 
-class Operations(SessionState):
+class Operations(SessionChanges):
     """The operator's side of a session."""
 
     def command(self, do: Do | UnknownDo, by: str, now: int) -> Handled:
@@ -113,7 +112,8 @@ class Operations(SessionState):
         self._mail([letter], MailState.SENT, now)
         if interrupts:
             self._wake_next = True
-            self._interrupt(self._cell(Op.INTERRUPT), by, now)
+            if Overlay.INTERRUPTING not in self.pending:
+                self._interrupt(self._cell(Op.INTERRUPT), by, now)
         elif delivery is Delivery.STARTED and self.alive:
             self._open_turn(now)
         elif delivery is Delivery.STARTED:
@@ -207,17 +207,6 @@ class Operations(SessionState):
             else:
                 self._resumed()
 
-    def _resumed(self) -> None:
-        """The attempt goes on with its turn."""
-        held, self.suspension = self.suspension.held, Suspension()
-        self.paused = False
-        self.why = None
-        self.pending.pop(Overlay.RESUMING, None)
-        for signal in held:
-            self._tell(signal)
-        if self.mailbox.waits:
-            self._tell(MailArrived())
-
     def _cancel_pause(self) -> None:
         asked = self.pending[Overlay.PAUSING]
         if asked.hard and asked.told:
@@ -233,8 +222,11 @@ class Operations(SessionState):
         cell = self._cell(Op.INTERRUPT)
         if cell.verdict is Verdict.ERROR:
             return self._invalid(cell)
+        if Overlay.INTERRUPTING in self.pending:
+            return self._noop(now)
         self._interrupt(cell, by, now)
-        return self._applied(now)
+        queued = self.mailbox.view.queued
+        return self._applied(now, {"queued": queued} if queued else None)
 
     def _interrupt(self, cell: Cell, by: str, now: int) -> None:
         asked = Asked(by, now)
@@ -261,17 +253,6 @@ class Operations(SessionState):
         if asked.mode is not None:
             self._reseeded(asked.mode, asked.by, now)
 
-    def _turn_over(self, now: int, mail_error: str | None) -> None:
-        """No turn runs any more; what it had consumed ends with the error, or well."""
-        letters = self.mailbox.end_turn()
-        if mail_error is not None:
-            self._mail(letters, MailState.ERROR, now, mail_error)
-        for event in self.streams.cut(now):
-            self._publish(event, now)
-        self.in_flight.clear()
-        self.suspension = Suspension()
-        self.turn = None
-
     # --- stop
 
     def stop(self, by: str, now: int, *, kill: bool = False, reason: str | None = None) -> Handled:
@@ -281,7 +262,8 @@ class Operations(SessionState):
             return self._invalid(cell)
         if cell.verdict is Verdict.NOOP:
             return self._noop(now)
-        why = f"by {by}" + (f": {reason}" if reason else "")
+        asked = Asked(by, now, hard=kill, force_at=now + (KILL_MS if kill else self.grace_ms), reason=reason)
+        why = self._stopped_why(asked)
         if not self.alive:
             self._withdraw(now, f"stopped {why}")
             self._over(Phase.STOPPED, now, why)
@@ -289,50 +271,10 @@ class Operations(SessionState):
         before = self.pending.get(Overlay.STOPPING)
         if before is not None and (before.hard or not kill):
             return self._noop(now)
-        patience = KILL_MS if kill else self.grace_ms
-        self.pending[Overlay.STOPPING] = Asked(by, now, hard=kill, force_at=now + patience, reason=reason)
+        self.pending[Overlay.STOPPING] = asked
         self._tell(Stop(kill=kill, reason=reason))
         self._withdraw(now, f"stopped {why}")
         return self._applied(now)
-
-    def _over(self, phase: Phase, now: int, why: str | None) -> None:
-        """The attempt is over."""
-        was_alive = self.alive
-        asked = self.pending.get(Overlay.STOPPING)
-        if asked is not None and phase is not Phase.STOPPED:
-            # It ended by itself while it was being stopped. Stopped is what was asked for.
-            phase, why = Phase.STOPPED, why or f"by {asked.by}"
-        if phase is Phase.STOPPED and asked is not None and why is None:
-            why = f"by {asked.by}" + (f": {asked.reason}" if asked.reason else "")
-        had_turn = self.turn is not None
-        mail = self.mailbox.turn
-        self._withdraw(now, f"the attempt {phase.value}")
-        error = {Phase.STOPPED: "stopped", Phase.FAILED: "failed"}.get(phase)
-        if had_turn:
-            self._carry = mail
-        elif phase is Phase.STOPPED:
-            self._carry = ()
-        self._turn_over(now, error)
-        if phase is Phase.STOPPED:
-            self._mail(self.mailbox.empty(), MailState.ERROR, now, "stopped")
-        self.phase = phase
-        self.why = why
-        self.paused = False
-        self.pending.clear()
-        self._wake_next = False
-        if was_alive:
-            self._release()
-
-    def _launch(self, now: int, *, new: bool, again: tuple[MailItem, ...] = ()) -> None:
-        """Start an attempt; with `new` the next one."""
-        if new:
-            self.attempt += 1
-        self.phase = Phase.STARTING
-        self.why = self.error = None
-        self.result = self.usage = None
-        self.paused = False
-        self._again = again
-        self._start()
 
     # --- reseed
 
@@ -351,12 +293,6 @@ class Operations(SessionState):
             self._reseeded(mode, by, now)
         return self._applied(now)
 
-    def _reseeded(self, mode: ReseedMode, by: str, now: int) -> None:
-        self.conversation.messages.clear()
-        self._publish(Reseeded(at=now, mode=mode, by=by), now)
-        if self.alive:
-            self._tell(Reseed(mode))
-
     # --- decisions
 
     def decide(self, do: DoApprove | DoAnswer, by: str, now: int) -> Handled:
@@ -373,12 +309,7 @@ class Operations(SessionState):
         self._request_ended(taken.request, id, now, None)
         decision = taken.decision
         signal = Decided(id, decision.option, taken.kind, decision.by, decision.note, taken.text, taken.fields)
-        self._hand_over(signal, was_waiting=was_waiting, now=now)
-
-    def due(self, now: int) -> bool:
-        """Is there something that `tick` would do?"""
-        at = self.next_due()
-        return at is not None and at <= now
+        self._hand_over(signal, was_waiting=was_waiting)
 
     def next_due(self) -> int | None:
         """When `tick` should be called next."""
@@ -394,7 +325,7 @@ class Operations(SessionState):
                 continue
             id = str(ended.subject["id"])
             self._request_ended(ended, id, now, "its deadline passed")
-            self._hand_over(Withdrawn(id, "its deadline passed"), was_waiting=was_waiting, now=now)
+            self._hand_over(Withdrawn(id, "its deadline passed"), was_waiting=was_waiting)
 
     # --- outcomes
 

@@ -17,9 +17,10 @@ from pydantic import JsonValue, ValidationError
 from watchfloor.canonical import subject_digest
 from watchfloor.errors import ContractError
 from watchfloor.host.answers import check_answer
+from watchfloor.host.given import given
 from watchfloor.protocol.frames import DoAnswer, DoApprove
 from watchfloor.protocol.model import Decision, FieldType, Option, RequestModel, RequestRef, Subject
-from watchfloor.words import ANSWERABLE, OptionKind, OutcomeKind, Primitive, RequestKind, RequestState
+from watchfloor.words import OptionKind, OutcomeKind, Primitive, RequestKind, RequestState
 
 REMEMBERED: Final = 500
 """Requests of a session that are still known after their end."""
@@ -112,8 +113,11 @@ class Requests:
 
     # --- opening and ending
 
-    def ask(self, request: RequestModel, attempt: int) -> Subject:
-        """Open a request. Raises ContractError where it is not one of this session, or its id was used before."""
+    def ask(self, request: RequestModel, attempt: int) -> tuple[RequestModel, Subject]:
+        """Open a request; returns it as it is kept, and its subject.
+
+        Raises ContractError where it is not one of this session, or its id was used before.
+        """
         try:
             subject = request.read()
         except ValidationError as error:
@@ -125,13 +129,14 @@ class Requests:
             )
         if subject.id in self._used:
             raise ContractError(f"the request id {subject.id!r} was used before; an id is unique for ever")
-        if request.state not in ANSWERABLE:
+        if request.state is not RequestState.OPEN:
             raise ContractError(f"request {subject.id!r} is asked in the state {request.state.value!r}")
         if request.digest != subject_digest(request.subject):
             raise ContractError(f"the digest of request {subject.id!r} is not that of its subject")
         self._used.add(subject.id)
-        self._open[subject.id] = _Entry(request, subject)
-        return subject
+        # Set, so that it is written: who reads the frame should not have to know the default.
+        self._open[subject.id] = _Entry(request.model_copy(update={"state": request.state}), subject)
+        return self._open[subject.id].request, subject
 
     def approve(self, do: DoApprove, by: str, now: int) -> Taken | Rejected:
         """Take an option of an approval."""
@@ -163,7 +168,7 @@ class Requests:
         note = do.text if do.text is not None and not secret else None
         return self._decide(entry, option, OptionKind.ANSWER, by, now, note=note, text=do.text, fields=do.fields)
 
-    def withdraw(self, id: str, now: int, why: str) -> RequestModel | None:
+    def withdraw(self, id: str, why: str) -> RequestModel | None:
         """The request needs no decision any more. None where it is not open."""
         return self._end(id, RequestState.WITHDRAWN, None, why)
 
@@ -223,14 +228,8 @@ class Requests:
         fields: Mapping[str, JsonValue] | None = None,
         automatic: bool = False,
     ) -> Taken:
-        decision = Decision(
-            option=option.id if option is not None else None,
-            kind=kind,
-            by=by,
-            at=now,
-            note=note[:_NOTE] if note is not None else None,
-            automatic=automatic,
-        )
+        rest = given(option=option and option.id, note=note and note[:_NOTE])
+        decision = Decision(kind=kind, by=by, at=now, automatic=automatic, **rest)
         request = self._end(entry.subject.id, RequestState.RESOLVED, decision, "")
         assert request is not None  # noqa: S101 - the entry was found among the open ones
         return Taken(request, option, kind, decision, text, fields)
@@ -239,7 +238,7 @@ class Requests:
         entry = self._open.pop(id, None)
         if entry is None:
             return None
-        entry.request = entry.request.model_copy(update={"state": state, "decision": decision})
+        entry.request = entry.request.model_copy(update={"state": state, **given(decision=decision)})
         self._ended[id] = (entry, why)
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)

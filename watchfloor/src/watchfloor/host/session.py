@@ -133,11 +133,12 @@ class SessionCore(Operations):
         self._turn_over(now, "rewound" if reseed is not None else "interrupted")
         if reseed is not None and reseed.mode is not None:
             self._reseeded(reseed.mode, reseed.by, now)
-        if self.pending.pop(Overlay.RESUMING, None) is not None:
+        resuming = self.pending.pop(Overlay.RESUMING, None)
+        if resuming is not None:
             self.paused = False
         if not self.paused:
             self.why = why
-        self._after_turn(now, go_on=False)
+        self._after_turn(now, go_on=resuming is not None and asked is None)
         return self._done(now)
 
     def _after_turn(self, now: int, *, go_on: bool) -> None:
@@ -182,6 +183,7 @@ class SessionCore(Operations):
         return self._done(now)
 
     def _record(self, result: Result, now: int) -> None:
+        self._close_streams(now)
         self.result = bounded(result)
         self._publish(ResultEvent(at=now, result=self.result), now)
 
@@ -250,7 +252,7 @@ class SessionCore(Operations):
         """Open a request. Raises ContractError where it is not one of this attempt."""
         if not self._live:
             raise StaleTarget(f"attempt {self.attempt} of {self.id!r} does not run: {self.phase.value}")
-        subject = self.requests.ask(request, self.attempt)
+        request, subject = self.requests.ask(request, self.attempt)
         self._publish(
             RequestOpened(
                 at=now,
@@ -266,7 +268,7 @@ class SessionCore(Operations):
 
     def withdraw(self, request: str, why: str, now: int) -> Effects:
         """The attempt needs no decision any more."""
-        ended = self.requests.withdraw(request, now, why)
+        ended = self.requests.withdraw(request, why)
         if ended is not None:
             self._request_ended(ended, request, now, why)
             self._remind()

@@ -1,30 +1,21 @@
 """The facts of one session and what follows from them: its row of the table, its lifecycle, its summary.
 
-Nothing here decides what an operation does; see `operations` and `session`.
+Nothing here changes a session: `changes` holds the steps of which `operations` and `session` make transitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from watchfloor.harness.base import Conversation, Decided, MailItem, Signal, Wake, Withdrawn
-from watchfloor.host.effects import (
-    Changed,
-    EndAttempt,
-    Publish,
-    RequestChanged,
-    SessionEffect,
-    StartAttempt,
-    Tell,
-)
-from watchfloor.host.mailbox import Letter, Mailbox
+from watchfloor.harness.base import Conversation, MailItem, Signal
+from watchfloor.host.effects import SessionEffect
+from watchfloor.host.mailbox import Mailbox
 from watchfloor.host.requests import Requests
 from watchfloor.host.streams import Streams
-from watchfloor.protocol.events import Event, LifecycleChanged, MailState, RequestResolved
-from watchfloor.protocol.model import Capabilities, InFlight, Pending, RequestModel, Result, Usage
+from watchfloor.protocol.model import Capabilities, InFlight, Pending, Result, Usage
 from watchfloor.words import (
     TABLE,
     Consequence,
@@ -247,119 +238,3 @@ class SessionState:
             "result": self.result,
             "error": self.error,
         }
-
-    # --- effects
-
-    def _tell(self, signal: Signal) -> None:
-        self._effects.append(Tell(self.id, self.attempt, signal))
-
-    def _publish(self, event: Event, now: int) -> None:
-        fill: dict[str, object] = {}
-        if event.at == 0:
-            fill["at"] = now
-        if event.attempt is None:
-            fill["attempt"] = self.attempt
-        if event.turn is None and self.turn is not None:
-            fill["turn"] = self.turn
-        self._effects.append(Publish(self.id, event.model_copy(update=fill) if fill else event))
-
-    def _start(self) -> None:
-        self._effects.append(StartAttempt(self.id, self.attempt))
-
-    def _release(self) -> None:
-        self._effects.append(EndAttempt(self.id, self.attempt))
-
-    def _mail(self, letters: Iterable[Letter], state: MailState, now: int, error: str | None = None) -> None:
-        for letter in letters:
-            self._publish(letter.event(state, now, error), now)
-
-    def _request_ended(self, request: RequestModel, id: str, now: int, why: str | None) -> None:
-        decision = request.decision
-        self._publish(
-            RequestResolved(
-                at=now,
-                request=id,
-                state=request.state,
-                option=decision.option if decision else None,
-                option_kind=decision.kind if decision else None,
-                by=decision.by if decision else "",
-                note=decision.note if decision else None,
-                why=why,
-            ),
-            now,
-        )
-        self._effects.append(RequestChanged(self.id, request))
-
-    def _withdraw(self, now: int, why: str, *, only_blocking: bool = False) -> None:
-        """Withdraw the open requests; whoever waits for one takes it as denied."""
-        for request in self.requests.open():
-            if only_blocking and not request.blocks:
-                continue
-            id = str(request.subject["id"])
-            ended = self.requests.withdraw(id, now, why)
-            if ended is not None:
-                self._request_ended(ended, id, now, why)
-                if self.alive:
-                    self._tell(Withdrawn(id, why))
-
-    def _hand_over(self, signal: Decided | Withdrawn, *, was_waiting: bool, now: int) -> None:
-        """Tell the attempt how a request ended, unless a pause stands: then the signal waits for `resume`.
-
-        Held back, because an agent that learns of its approval acts on it, and nothing may act while paused.
-        """
-        pausing = self.pending.get(Overlay.PAUSING)
-        if pausing is not None and not pausing.hard and was_waiting:
-            self._pause_landed(pausing)
-        if self.paused and self.turn is not None:
-            self.suspension.held.append(signal)
-        else:
-            self._tell(signal)
-
-    def _pause_landed(self, asked: Asked | None, *, parked: bool = False, cut: bool = False) -> None:
-        self.pending.pop(Overlay.PAUSING, None)
-        self.pending.pop(Overlay.RESUMING, None)
-        self.paused = True
-        self.suspension.parked = parked and not cut
-        self.suspension.cut = cut
-        if cut:
-            self.suspension.held.clear()
-        self.why = f"by {asked.by}" if asked is not None and asked.by else None
-
-    # --- turns
-
-    def _open_turn(self, now: int, again: tuple[MailItem, ...] = ()) -> None:
-        """Begin a turn with all mail that waits."""
-        self._turns += 1
-        self.turn = f"t{self._turns}"
-        self.paused = False
-        self.suspension = Suspension()
-        self._wake_next = False
-        mail, consumed = self.mailbox.begin_turn(again)
-        self._mail(consumed, MailState.CONSUMED, now)
-        self._tell(Wake(self.turn, mail))
-
-    def _done(self, now: int) -> list[SessionEffect]:
-        """Note what changed, and hand over the effects."""
-        view = self._view()
-        if view["lifecycle"] is not self._shown["lifecycle"]:
-            self.since = now
-            view["since"] = now
-        changed = frozenset(name for name, value in view.items() if value != self._shown[name])
-        if changed & {"lifecycle", "pending", "attempt"}:
-            overlay = self.overlay()
-            event = LifecycleChanged(
-                at=now,
-                lifecycle=LIFECYCLE_OF[self.row()],
-                native_state=str(view["native_state"]) if view["native_state"] else None,
-                why=self.why,
-                pending=overlay.overlay if overlay else None,
-            )
-            self._publish(event, now)
-        if changed:
-            self._effects.append(Changed(self.id, changed))
-        self._shown = view
-        return self._take()
-
-    def _take(self) -> list[SessionEffect]:
-        effects, self._effects = self._effects, []
-        return effects

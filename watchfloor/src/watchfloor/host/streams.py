@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from watchfloor.errors import ContractError
+from watchfloor.host.given import given
 from watchfloor.protocol.events import Delta, Event, Message, Raw, Reasoning, ToolOutput
 
 Of = Literal["message", "reasoning", "tool_output", "plan", "diff"]
@@ -31,7 +32,7 @@ class Streams:
         if of not in _OF:
             raise ContractError(f"{of!r} cannot be streamed, only {', '.join(_OF)}")
         open_ = self._open.setdefault(item, _Open(_OF[of], call))
-        delta = Delta(at=at, item=item, of=open_.of, offset=open_.length, text=text, call=open_.call)
+        delta = _delta(item, open_, at, open_.length, text)
         open_.parts.append(text)
         open_.length += len(text)
         return delta
@@ -42,16 +43,17 @@ class Streams:
 
     def so_far(self, at: int) -> list[Delta]:
         """One delta from offset 0 for every open item."""
-        return [
-            Delta(at=at, item=item, of=open_.of, offset=0, text="".join(open_.parts), call=open_.call)
-            for item, open_ in self._open.items()
-        ]
+        return [_delta(item, open_, at, 0, "".join(open_.parts)) for item, open_ in self._open.items()]
 
     def cut(self, at: int) -> list[Event]:
         """Close every open item as it stands."""
         events = [_whole(item, open_, at) for item, open_ in self._open.items()]
         self._open.clear()
         return events
+
+
+def _delta(item: str, open_: _Open, at: int, offset: int, text: str) -> Delta:
+    return Delta(at=at, item=item, of=open_.of, offset=offset, text=text, **given(call=open_.call))
 
 
 def _whole(item: str, open_: _Open, at: int) -> Event:
@@ -62,7 +64,7 @@ def _whole(item: str, open_: _Open, at: int) -> Event:
         case "reasoning":
             return Reasoning(at=at, item=item, text=text, cut=True)
         case "tool_output":
-            return ToolOutput(at=at, item=item, call=open_.call, text=text, cut=True)
+            return ToolOutput(at=at, item=item, text=text, cut=True, **given(call=open_.call))
         case _:
             # A plan or a diff that is not whole has no form of its own.
             return Raw(at=at, item=item, data=text, note=f"{open_.of}, ended before it was whole")

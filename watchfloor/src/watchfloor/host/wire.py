@@ -26,6 +26,10 @@ def wire(frame: Frame) -> bytes:
         return json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def encoded(frame: Frame) -> tuple[Frame, bytes]:
+    return frame, wire(frame)
+
+
 def split(items: Sequence[T], make: Callable[[Sequence[T]], Frame], limit: int = SPLIT_AT) -> list[tuple[Frame, bytes]]:
     """As few frames as hold the items in order, each at most `limit` bytes unless a single item is larger."""
     frame = make(items)
