@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import SplitResult
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, WebSocketException
 from websockets.protocol import State
 from websockets.typing import Subprotocol
 
@@ -72,7 +72,7 @@ async def dial(
             ws = await _shake_hands(target, sock, tls)
     except TimeoutError:
         raise NotAHost(mute(where)) from None
-    except (InvalidHandshake, OSError, EOFError) as error:
+    except (WebSocketException, OSError, EOFError, ValueError) as error:
         raise handshake_failed(error, target, where) from None
     link = WebSocketLink(ws, core, where)
     try:

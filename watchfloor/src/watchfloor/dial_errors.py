@@ -80,7 +80,9 @@ def check_greeting(first: Arrival, where: str) -> None:
 
 
 def handshake_failed(error: Exception, target: Target, where: str) -> ConnectionFailed:
-    match error:
+    # A redirect is not followed, and comes as what else is wrong with it on top of the status.
+    cause = error.__cause__ or error.__context__
+    match cause if isinstance(cause, InvalidStatus) else error:
         case InvalidStatus(response=response):
             return _status(response.status_code, target, where)
         case BadNegotiation():
@@ -129,7 +131,8 @@ def lost(error: ConnectionClosed, where: str) -> ConnectionLost:
 
 
 def mute(where: str) -> str:
-    return f"{where} accepts connections and says nothing: it is no Watchfloor host, or it hangs"
+    hint = ", or it serves without TLS: then use ws://" if where.startswith("wss:") else ""
+    return f"{where} accepts connections and says nothing: it is no Watchfloor host, or it hangs{hint}"
 
 
 def other_protocol(where: str) -> str:

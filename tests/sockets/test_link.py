@@ -1,0 +1,212 @@
+"""A living connection to a host: reading in slices, sending, ending."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from websockets.asyncio.server import ServerConnection
+
+from tests.sockets.kit import PATIENCE_S, attempt, greet, host, target, welcome
+from watchfloor.client import ClientCore
+from watchfloor.connector import Arrival, Received
+from watchfloor.dial import WebSocketLink, dial
+from watchfloor.errors import ConnectionLost, ProtocolError
+from watchfloor.protocol.codec import encode
+from watchfloor.protocol.events import Message
+from watchfloor.protocol.frames import Command, DoPause, DoSend, Events, Watch, Welcome
+
+
+def batch(first: int, count: int, text: str = "x") -> str:
+    events: list[Any] = [Message(seq=seq, pos=seq, at=1, text=text) for seq in range(first, first + count)]
+    return encode(Events(session="s", epoch="e", events=events)).decode()
+
+
+def positions(arrivals: list[Arrival]) -> list[int | None]:
+    return [
+        event.pos
+        for arrival in arrivals
+        if isinstance(arrival, Received) and isinstance(arrival.frame, Events)
+        for event in arrival.frame.events
+    ]
+
+
+async def read_to_the_end(link: WebSocketLink, into: list[Arrival]) -> ConnectionLost:
+    """Read until the connection is lost; returns how."""
+
+    async def read() -> None:
+        async for some in link.batches():
+            into.extend(some)
+
+    with pytest.raises(ConnectionLost) as caught:
+        await read()
+    return caught.value
+
+
+async def test_everything_arrives_in_order_and_the_watch_is_asked_for() -> None:
+    heard: list[str] = []
+
+    async def serve_events(ws: ServerConnection) -> None:
+        heard.append(str(await ws.recv()))
+        await ws.send(welcome().decode())
+        heard.append(str(await ws.recv()))
+        for n in range(200):
+            await ws.send(batch(1 + n * 10, 10))
+        await ws.send("not a frame")
+        await ws.close(1000)
+
+    arrivals: list[Arrival] = []
+    async with host(serve_events) as url:
+        link = await attempt(url)
+        async for some in link.batches():
+            arrivals += some
+        await link.close()
+    assert isinstance(arrivals[0], Received)
+    assert isinstance(arrivals[0].frame, Welcome)
+    assert positions(arrivals) == list(range(1, 2001))
+    assert not isinstance(arrivals[-1], Received)
+    assert '"hello"' in heard[0]
+    assert '"watch"' in heard[1]
+
+
+async def test_a_flood_leaves_the_event_loop_time_for_others() -> None:
+    """A task that asks for a turn every millisecond gets one, while frames arrive faster than they can be read."""
+    total, done = 400, asyncio.Event()
+
+    async def flood(ws: ServerConnection) -> None:
+        await greet(ws)
+        frames = [batch(1 + n * 100, 100, "x" * 50) for n in range(total)]
+        for frame in frames:
+            await ws.send(frame)
+        await ws.wait_closed()
+
+    async def others() -> list[float]:
+        loop, late = asyncio.get_running_loop(), []
+        while not done.is_set():
+            asked = loop.time()
+            await asyncio.sleep(0.001)
+            late.append(loop.time() - asked)
+        return late
+
+    got, batches = 0, 0
+    async with host(flood) as url:
+        link = await attempt(url)
+        watch = asyncio.create_task(others())
+        async for some in link.batches():
+            got, batches = got + len(positions(list(some))), batches + 1
+            if got == total * 100:
+                break
+        done.set()
+        late = sorted(await watch)
+        await link.close()
+    assert len(late) > batches / 2, "others had a turn between most batches"
+    assert late[len(late) // 2] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(1011, "it failed (1011"), (1012, "it is shutting down (1012"), (1013, "too slow"), (4000, "(4000")],
+)
+async def test_a_close_code_ends_the_batches_with_what_it_means(code: int, words: str) -> None:
+    async def close(ws: ServerConnection) -> None:
+        await greet(ws)
+        await ws.send(batch(1, 3))
+        await ws.close(code, "because")
+
+    arrivals: list[Arrival] = []
+    async with host(close) as url:
+        link = await attempt(url)
+        lost = await read_to_the_end(link, arrivals)
+    assert positions(arrivals) == [1, 2, 3]
+    assert lost.code == code
+    assert words in str(lost)
+    assert "because" in str(lost)
+
+
+async def test_a_connection_that_breaks_is_lost_with_1006() -> None:
+    async def break_off(ws: ServerConnection) -> None:
+        await greet(ws)
+        await ws.recv()
+        ws.transport.abort()
+
+    async with host(break_off) as url:
+        link = await attempt(url)
+        lost = await read_to_the_end(link, [])
+        assert lost.code == 1006
+        assert "the connection broke" in str(lost)
+        with pytest.raises(ConnectionLost, match="not sent"):
+            await link.send(Command(id="1", session="s", do=DoPause()))
+        await link.close()
+
+
+async def test_a_frame_that_is_too_large_ends_the_connection_and_says_so() -> None:
+    async def huge(ws: ServerConnection) -> None:
+        await greet(ws)
+        await ws.send("x" * (16 * 1024 * 1024 + 1))
+
+    async with host(huge) as url:
+        link = await attempt(url)
+        lost = await read_to_the_end(link, [])
+    assert lost.code == 1009
+    assert str(lost).startswith("we ended the connection")
+    assert "too large" in str(lost)
+
+
+async def test_a_large_frame_that_is_allowed_arrives() -> None:
+    async def large(ws: ServerConnection) -> None:
+        await greet(ws)
+        await ws.send(batch(1, 1, "x" * (15 * 1024 * 1024)))
+        await ws.close()
+
+    arrivals: list[Arrival] = []
+    async with host(large) as url:
+        link = await attempt(url)
+        async for some in link.batches():
+            arrivals += some
+    assert positions(arrivals) == [1]
+
+
+async def test_commands_leave_and_stay_in_flight_until_their_outcome() -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def listen(ws: ServerConnection) -> None:
+        await greet(ws)
+        async for frame in ws:
+            heard.put_nowait(str(frame))
+
+    async with host(listen) as url:
+        to = target(url)
+        core = ClientCore(to)
+        link = await dial(to, core, timeout_s=PATIENCE_S)
+        command = Command(id="1", session="s", do=DoPause())
+        await link.send(command)
+        await link.send(Watch(session="s"))
+        assert '"watch"' in await heard.get()
+        assert await heard.get() == encode(command).decode()
+        assert '"watch"' in await heard.get()
+        assert core.pending() == (command,)
+        with pytest.raises(ProtocolError):
+            await link.send(Command(id="2", session="s", do=DoSend(text="\ud800")))
+        await link.close()
+        with pytest.raises(ConnectionLost, match="not sent"):
+            await link.send(Command(id="3", session="s", do=DoPause()))
+        assert core.pending() == (command,)
+
+
+async def test_closing_ends_the_batches_in_good_order() -> None:
+    codes: list[int | None] = []
+
+    async def listen(ws: ServerConnection) -> None:
+        await greet(ws)
+        await ws.wait_closed()
+        codes.append(ws.close_code)
+
+    async with host(listen) as url:
+        link = await attempt(url)
+        seen = 0
+        async for _ in link.batches():
+            seen += 1
+            await link.close()
+    assert seen == 1
+    assert codes == [1000]
