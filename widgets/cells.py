@@ -37,7 +37,7 @@ def fit(text: str, width: int, cut: str = "…", *, right: bool = False) -> str:
         text = flat(text)
         size = cell_len(text)
         if size > width:
-            return _first(text, width - 1) + cut
+            return _exactly(_first(text, width - 1) + cut, width)
         return _exactly(" " * (width - size) + text if right else text + " " * (width - size), width)
     if len(text) > width:
         return text[: width - 1] + cut

@@ -56,7 +56,7 @@ _LEAST: Final[dict[ColumnName, int]] = {
     "last": 19,
     "rate": 4,
     "usage": 7,
-    "can": 10,
+    "can": 8,
 }
 _RIGHT: Final = frozenset({"attempt", "usage"})
 

@@ -14,6 +14,8 @@ WIDTHS = st.integers(0, 40)
 
 @given(st.one_of(texts(), st.text()), WIDTHS, st.booleans())
 @example("\u0300", 3, False)
+@example("x\u200d", 5, False)
+@example("\u200d\u200dab字", 2, False)
 @example("\u200d字x", 2, True)
 def test_fit_gives_exactly_the_width(text: str, width: int, right: bool) -> None:
     assert cell_len(fit(text, width, right=right)) == width
