@@ -13,6 +13,10 @@ SETTLE_MS: Final = 5_000
 """How long the newest events may be missing before that counts as a gap: a summary may overtake its events."""
 
 
+KEEP_PAST: Final = 8
+"""Epochs that are remembered as over."""
+
+
 class Spans:
     """A set of positive integers, kept as sorted, disjoint, inclusive intervals."""
 
@@ -121,7 +125,7 @@ class Track:
         """Start anew with another epoch of the same session."""
         if self.epoch:
             self.past.append(self.epoch)
-            del self.past[:-8]
+        self.past = [past for past in self.past if past != epoch][-KEEP_PAST:]
         self.epoch = epoch
         self.held, self.gone = Spans(), Spans()
         self.head = self.floor = 0

@@ -51,7 +51,7 @@ def summary(store: Store, fact: SummaryFact, now: int, changes: Changes) -> None
         session.placeholder = False
         changes.structure = True
     if "epoch" in fields:
-        _move_on(session, fields["epoch"], changes)
+        _begin(session, fields["epoch"], changes)
     for name, value in fields.items():
         if name in TAKEN_OVER:
             setattr(session, name, value)
@@ -81,7 +81,7 @@ def events(store: Store, fact: EventsFact, now: int, changes: Changes) -> None:
             return
         session = store.session(key, changes)
     track = session.track
-    if fact.epoch != track.epoch and not _move_on(session, fact.epoch, changes):
+    if fact.epoch != track.epoch and not _of_now(session, fact.epoch, changes):
         return
     source = store.sources[key.source]
     log, held, pos, through = session.log, track.held, source.pos, source.through
@@ -128,7 +128,7 @@ def hole(store: Store, fact: HoleFact, now: int, changes: Changes) -> None:
     if fact.key in store.gone:
         return
     session = store.session(fact.key, changes)
-    if fact.epoch != session.track.epoch and not _move_on(session, fact.epoch, changes):
+    if fact.epoch != session.track.epoch and not _of_now(session, fact.epoch, changes):
         return
     if fact.gone:
         session.track.gone.add_range(fact.from_seq + 1, fact.to_seq)
@@ -152,19 +152,22 @@ def presence(store: Store, fact: PresenceFact, now: int, changes: Changes) -> No
         changes.requests.add(fact.key)
 
 
-def _move_on(session: Session, epoch: str, changes: Changes) -> bool:
-    """Move the session on to this epoch; False where the epoch is over."""
-    track = session.track
-    if epoch == track.epoch:
-        return True
-    if epoch in track.past:
+def _of_now(session: Session, epoch: str, changes: Changes) -> bool:
+    """Is this the session's epoch? One that was never heard of begins; one that is over does not come back."""
+    if epoch in session.track.past:
         return False
+    _begin(session, epoch, changes)
+    return True
+
+
+def _begin(session: Session, epoch: str, changes: Changes) -> None:
+    if epoch == session.track.epoch:
+        return
     before = session.log.first, session.log.end
     if before[0] != before[1]:
         session.log.clear()
         _note_log(session, before, changes)
-    track.begin(epoch)
-    return True
+    session.track.begin(epoch)
 
 
 def _note_head(store: Store, session: Session, head: int, now: int) -> None:

@@ -139,13 +139,12 @@ class Log:
 
     def clear(self) -> None:
         """Forget everything; the absolute numbers go on."""
-        kept = len(self)
+        self._total += len(self._open)
         self._sealed.clear()
         self._seqs.clear()
         self._open.clear()
         self._items.clear()
         self._keys.clear()
-        self._total += kept
         self._cut = False
         self.rewritten = True
 

@@ -34,6 +34,7 @@ def read(requests: Requests, session: Session, fact: RequestFact, now: int) -> b
     else:
         _describe(request, fact)
         request.state, request.decision, request.delisted = fact.state, fact.decision, False
+        request.ended_why = NOTHING
         if fact.state not in ANSWERABLE:
             request.ended_at = fact.decision.at if fact.decision else None
     request.changed_local = now
@@ -76,11 +77,16 @@ def resolved(requests: Requests, session: Session, event: EventFact, now: int) -
         key = RequestKey(*session.key, name)
         request = _new(requests, session, key, data.get("request_kind", RequestKind.APPROVAL), event.at, "")
     elif request.state not in ANSWERABLE:
-        return None
+        # The request itself was quicker; it does not say why.
+        if request.ended_why or not data.get("why"):
+            return None
+        request.ended_why = data["why"]
+        request.version += 1
+        return request.key
     state = data.get("state", RequestState.RESOLVED)
     if state in ANSWERABLE:
         return None
-    request.state = state
+    request.state, request.delisted = state, False
     request.ended_at = event.at
     request.ended_why = data.get("why") or NOTHING
     by = data.get("by")

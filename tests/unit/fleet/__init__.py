@@ -1,0 +1,1 @@
+"""The fleet: pure, so tested by its properties."""

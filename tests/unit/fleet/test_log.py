@@ -1,0 +1,131 @@
+"""The ring of events: order, streamed items, what is dropped."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.fleet.facts import EventFact
+from console.fleet.log import KEEP, SLACK, Log
+from watchfloor.text import Clean
+
+
+def event(
+    seq: int | None, text: str = "", item: str | None = None, offset: int | None = None, **data: Any
+) -> EventFact:
+    kind = "delta" if seq is None else "message"
+    return EventFact(kind, 0, seq, seq, 1, None, item, offset, None, Clean(""), Clean(text), data)
+
+
+def add(log: Log, *facts: EventFact) -> None:
+    for fact in facts:
+        if fact.seq is None:
+            log.stream(fact)
+        else:
+            log.add(fact, fact.seq)
+
+
+def texts(log: Log) -> list[str]:
+    return [entry.text for entry in log.entries()]
+
+
+def seqs(log: Log) -> list[int | None]:
+    return [entry.fact.seq for entry in log.entries()]
+
+
+@given(st.permutations(range(1, KEEP + 2 * SLACK)))
+def test_any_order_ends_in_the_same_last_entries(order: list[int]) -> None:
+    log = Log()
+    for seq in order:
+        log.add(event(seq), seq)
+    assert seqs(log) == list(range(2 * SLACK, KEEP + 2 * SLACK))
+    assert log.first == 2 * SLACK - 1
+    assert log.end == KEEP + 2 * SLACK - 1
+
+
+def test_absolute_numbers_grow_with_what_is_dropped() -> None:
+    log = Log()
+    for seq in range(1, KEEP + 1):
+        log.add(event(seq), seq)
+    assert (log.first, len(log)) == (0, KEEP)
+    log.add(event(KEEP + 1), KEEP + 1)
+    assert (log.first, len(log), log.entry(0).fact.seq) == (1, KEEP, 2)
+
+
+def test_deltas_gather_below_and_the_whole_takes_its_place() -> None:
+    log = Log()
+    add(log, event(1, "one"), event(None, "he", "i", 0), event(None, "llo", "i", 2), event(2, "two"))
+    assert texts(log) == ["one", "two", "hello"]
+    assert log.entry(2).open
+    add(log, event(3, "hello, world", "i"))
+    assert texts(log) == ["one", "two", "hello, world"]
+    assert not log.entry(2).open
+
+
+def test_a_delta_after_its_whole_is_nothing_new() -> None:
+    log = Log()
+    add(log, event(1, "whole", "i"), event(None, "wh", "i", 0))
+    assert texts(log) == ["whole"]
+
+
+def test_a_late_joiner_gets_everything_so_far() -> None:
+    log = Log()
+    add(log, event(None, "lo", "i", 3), event(None, "hello", "i", 0), event(None, "!", "i", 5))
+    assert texts(log) == ["hello!"]
+    assert not log.entry(0).holed
+
+
+def test_a_missing_piece_shows_until_it_comes() -> None:
+    log = Log()
+    add(log, event(None, "he", "i", 0), event(None, "o", "i", 4))
+    assert log.entry(0).holed
+    assert texts(log) == ["he"]
+    add(log, event(None, "ll", "i", 2))
+    assert texts(log) == ["hello"]
+    assert not log.entry(0).holed
+
+
+def test_offsets_count_what_was_sent_not_what_is_shown() -> None:
+    log = Log()
+    add(log, event(None, "a\u241bb", "i", 0, length=3), event(None, "<U+202E>", "i", 3, length=1))
+    add(log, event(None, "c", "i", 4, length=1))
+    assert texts(log) == ["a\u241bb<U+202E>c"]
+
+
+WORDS = "the quick brown fox jumps over the lazy dog"
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> list[EventFact]:
+    """The text cut anywhere, every piece at least once, in any order."""
+    cuts = sorted(draw(st.sets(st.integers(1, len(WORDS) - 1), max_size=6)))
+    bounds = [0, *cuts, len(WORDS)]
+    parts = [event(None, WORDS[a:b], "i", a) for a, b in pairwise(bounds)]
+    again = draw(st.lists(st.sampled_from(parts), max_size=4))
+    return draw(st.permutations(parts + again))
+
+
+@given(pieces())
+def test_pieces_in_any_order_and_any_number_make_the_text(parts: list[EventFact]) -> None:
+    log = Log()
+    add(log, *parts)
+    assert texts(log) == [WORDS]
+    assert not log.entry(0).holed
+
+
+def test_what_was_forgotten_keeps_its_numbers() -> None:
+    log = Log()
+    add(log, event(1), event(2), event(None, "x", "i", 0))
+    log.clear()
+    assert (log.first, log.end, len(log)) == (3, 3, 0)
+    add(log, event(2, "new"), event(1, "older"))
+    assert (log.first, texts(log)) == (3, ["older", "new"])
+
+
+def test_a_key_of_the_source_is_taken_once() -> None:
+    log = Log()
+    assert not log.seen_key("k")
+    assert log.seen_key("k")
