@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosedOK
+from websockets.frames import Close
 
 from tests.sockets.kit import PATIENCE_S, attempt, greet, host, target, welcome
 from watchfloor.client import ClientCore
@@ -16,6 +18,7 @@ from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.protocol.codec import encode
 from watchfloor.protocol.events import Message
 from watchfloor.protocol.frames import Command, DoPause, DoSend, Events, Watch, Welcome
+from watchfloor.words import PROTOCOL
 
 
 def batch(first: int, count: int, text: str = "x") -> str:
@@ -70,38 +73,46 @@ async def test_everything_arrives_in_order_and_the_watch_is_asked_for() -> None:
     assert '"watch"' in heard[1]
 
 
-async def test_a_flood_leaves_the_event_loop_time_for_others() -> None:
-    """A task that asks for a turn every millisecond gets one, while frames arrive faster than they can be read."""
-    total, done = 400, asyncio.Event()
+class FullQueue:
+    """A connection on which there is always something more to read, until there is nothing."""
 
-    async def flood(ws: ServerConnection) -> None:
-        await greet(ws)
-        frames = [batch(1 + n * 100, 100, "x" * 50) for n in range(total)]
-        for frame in frames:
-            await ws.send(frame)
-        await ws.wait_closed()
+    def __init__(self, frames: list[bytes]) -> None:
+        self._frames = iter([welcome(), *frames])
+        self.subprotocol = PROTOCOL
 
-    async def others() -> list[float]:
-        loop, late = asyncio.get_running_loop(), []
-        while not done.is_set():
-            asked = loop.time()
-            await asyncio.sleep(0.001)
-            late.append(loop.time() - asked)
-        return late
+    async def recv(self, decode: bool) -> bytes:
+        # Returns without ever handing control to the event loop, as a full queue of websockets does.
+        frame = next(self._frames, None)
+        if frame is None:
+            end = Close(1000, "")
+            raise ConnectionClosedOK(end, end, True)
+        return frame
 
-    got, batches = 0, 0
-    async with host(flood) as url:
-        link = await attempt(url)
-        watch = asyncio.create_task(others())
-        async for some in link.batches():
-            got, batches = got + len(positions(list(some))), batches + 1
-            if got == total * 100:
-                break
-        done.set()
-        late = sorted(await watch)
-        await link.close()
-    assert len(late) > batches / 2, "others had a turn between most batches"
-    assert late[len(late) // 2] < 0.05
+    async def send(self, raw: bytes, text: bool) -> None:
+        pass
+
+
+async def test_a_queue_that_is_always_full_does_not_starve_others() -> None:
+    total, turns, ended = 300, 0, False
+    queue: Any = FullQueue([batch(1 + n * 100, 100).encode() for n in range(total)])
+    link = WebSocketLink(queue, ClientCore(target("ws://h")), "ws://h")
+    await link.greet()
+
+    async def others() -> None:
+        nonlocal turns
+        while not ended:
+            turns += 1
+            await asyncio.sleep(0)
+
+    watch = asyncio.create_task(others())
+    sizes = [len(some) async for some in link.batches()]
+    ended = True
+    await watch
+    assert sum(sizes) == total + 1
+    assert len(sizes) > 5, "decoding is cut into slices"
+    assert max(sizes) < total / 2
+    # A rest is as long as a slice. A mere yield between slices would be one turn for the others.
+    assert turns > 5 * len(sizes)
 
 
 @pytest.mark.parametrize(
