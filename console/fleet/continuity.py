@@ -156,7 +156,7 @@ class Track:
         floor = max(self.floor, low - 1) if self.floor_open and low else self.floor
         top = max(self.held.high, self.gone.high)
         last = max(top, self.head) if self.late(now) else top
-        behind = max(0, self.head - max(top, floor))
+        behind = max(0, self.head - max(last, floor))
         # A hole before everything that is kept is retention; one between two things is a hole for good.
         prefix = self.gone.intervals()[0][1] if self.gone.low == 1 else 0
         if prefix >= (low or prefix + 1):
