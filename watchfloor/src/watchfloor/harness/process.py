@@ -16,6 +16,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -86,8 +87,7 @@ class Process:
         self._popen = popen
         self._loop = asyncio.get_running_loop()
         self.pid = popen.pid
-        self.exited: asyncio.Future[None] = self._loop.create_future()
-        """Done once the leader has ended; it is not reaped yet."""
+        self._exited = asyncio.Event()
         for pipe in (popen.stdin, popen.stdout, popen.stderr):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
@@ -121,18 +121,24 @@ class Process:
 
     def _watch(self) -> None:
         if hasattr(os, "waitid"):
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            with suppress(ChildProcessError):  # reaped meanwhile
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         else:  # macOS before Python 3.13: the group may lose its name a moment before its last members go
             self._popen.wait()
 
-        def tell() -> None:
-            if not self.exited.done():
-                self.exited.set_result(None)
-
         try:
-            self._loop.call_soon_threadsafe(tell)
+            self._loop.call_soon_threadsafe(self._exited.set)
         except RuntimeError:  # the loop was closed before the program ended
             return
+
+    @property
+    def ended(self) -> bool:
+        """Has the leader ended? It is not reaped by that."""
+        return self._exited.is_set()
+
+    async def wait(self) -> None:
+        """Wait until the leader has ended."""
+        await self._exited.wait()
 
     # --- signals ---------------------------------------------------------------------------
 
@@ -151,7 +157,7 @@ class Process:
     async def halt(self) -> bool:
         """Stop (SIGSTOP) the session; True once the process table shows all of it stopped, False if it ended."""
         delay = _SHORTEST_LOOK_S
-        while not self.exited.done():
+        while not self.ended:
             # Again each time: a group made since the last look was not reached by the signals before.
             self.signal(signal.SIGSTOP)
             if not HAS_PROCESS_TABLE:
@@ -182,9 +188,10 @@ class Process:
 
     async def _gone(self, timeout_s: float) -> bool:
         deadline = self._loop.time() + timeout_s
-        await asyncio.wait({self.exited}, timeout=timeout_s)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.wait(), timeout_s)
         delay = _SHORTEST_LOOK_S
-        while not self.exited.done() or self.members():
+        while not self.ended or self.members():
             left = deadline - self._loop.time()
             if left <= 0:
                 return False
@@ -193,11 +200,14 @@ class Process:
         return True
 
     def reap(self) -> int:
-        """Take the return code off the process table and close the pipes. The leader must have ended."""
+        """Take the return code off the process table and close the pipes. The leader has ended, or was just killed."""
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 pipe.close()
-        return self._popen.wait()
+        try:
+            return self._popen.wait(_UNKILLABLE_S)
+        except subprocess.TimeoutExpired:
+            return -signal.SIGKILL
 
     # --- pipes -----------------------------------------------------------------------------
 

@@ -39,6 +39,8 @@ from watchfloor.words import StopReason
 Echo = Callable[[str, bytes], None]
 """Called with "stdout" or "stderr" and the bytes as the program wrote them."""
 
+Ended = Callable[[int], None]
+
 BATCH_S: Final = 0.05
 """Lines are gathered this long into one event."""
 BUDGET: Final = 4 * PIECE
@@ -55,7 +57,8 @@ class ProgramHarness:
 
     `argv` is the program and its arguments; `cwd` the folder it runs in (else that of the session); `env` its whole
     environment (None: ours, without operator's tokens). `stdin` advertises `send`: a message is a line on its input.
-    `observe` advertises nothing. `grace_s` is the time between SIGTERM and SIGKILL. `echo` gets the output as it comes.
+    `observe` advertises nothing. `grace_s` is the time between SIGTERM and SIGKILL. `echo` gets the output as it comes;
+    `ended` the return code (negative: the signal) once a run is over and all of its output was passed on.
 
     An attempt ends with the program: completed on exit status 0, failed on any other, stopped when it was told to
     stop. What the program left behind in its session is ended too.
@@ -71,12 +74,14 @@ class ProgramHarness:
         observe: bool = False,
         grace_s: float = 5.0,
         echo: Echo | None = None,
+        ended: Ended | None = None,
     ) -> None:
         self._argv = tuple(argv)
         self._cwd = cwd
         self._env = None if env is None else dict(env)
         self._stdin = stdin
         self._echo = echo
+        self._ended = ended
         self._grace_s = grace_s
         self._capabilities = Capabilities() if observe else _advertised(stdin=stdin)
 
@@ -99,7 +104,7 @@ class ProgramHarness:
     async def start(self, spec: AttemptSpec, port: SessionPort) -> ProgramSession:
         """Start the program. Raises AgentError with one line that says why it cannot be started."""
         process = Process.spawn(self._argv, cwd=self._cwd or spec.cwd, env=self._env, stdin=self._stdin)
-        session = ProgramSession(process, port, self._capabilities, self._grace_s, self._echo)
+        session = ProgramSession(process, port, self._capabilities, self._grace_s, self._echo, self._ended)
         session.begin(f"{shlex.join(self._argv)}  (process {process.pid})")
         return session
 
@@ -117,13 +122,20 @@ class ProgramSession:
     """One run of the program."""
 
     def __init__(
-        self, process: Process, port: SessionPort, capabilities: Capabilities, grace_s: float, echo: Echo | None
+        self,
+        process: Process,
+        port: SessionPort,
+        capabilities: Capabilities,
+        grace_s: float,
+        echo: Echo | None,
+        ended: Ended | None,
     ) -> None:
         self._process = process
         self._port = port
         self._capabilities = capabilities
         self._grace_s = grace_s
         self._echo = echo
+        self._ended = ended
         self._output = Output()
         self._loop = asyncio.get_running_loop()
         self._timers: dict[bool, asyncio.TimerHandle] = {}  # by whether it flushes partial lines
@@ -221,11 +233,13 @@ class ProgramSession:
             item = await self._input.get()
             try:
                 await self._process.write((item.text + "\n").encode("utf-8", "replace"))
-            except BrokenPipeError:
+            except (BrokenPipeError, asyncio.CancelledError) as error:
                 self._not_read(item)
+                if isinstance(error, asyncio.CancelledError):
+                    raise
 
     def _not_read(self, item: MailItem) -> None:
-        text = f"message {item.ref} was not written: the program no longer reads its input"
+        text = f"message {item.ref} was not handed over: the program reads no input any more"
         self._emit(Notice(at=0, level=Level.WARNING, code="input", text=text))
 
     # --- output ----------------------------------------------------------------------------
@@ -289,16 +303,18 @@ class ProgramSession:
         readers = {asyncio.create_task(self._read_output(stream)) for stream in ("stdout", "stderr")}
         writer = asyncio.create_task(self._write_input())
         try:
-            await self._process.exited
+            await self._process.wait()
             await self._end_the_rest()
             await asyncio.wait(readers, timeout=_DRAIN_S)
             await self._wind_up({*readers, writer})
         finally:
             # Reached in disorder only when the event loop is torn down: nothing may outlive it.
-            if not self._process.exited.done():
+            if not self._process.ended:
                 self._process.signal(signal.SIGKILL)
             code = self._process.reap()
         self._report(code)
+        if self._ended is not None:
+            self._ended(code)
 
     async def _end_the_rest(self) -> None:
         left = len(self._process.members())
