@@ -77,13 +77,14 @@ class FaultProxy:
 
     Each connection draws from random sources of its own, made of the seed and its number, one for each
     direction: what happens to a frame depends on its place in its connection, not on the clock.
-    `faults` may be replaced at any time; when to cut is drawn at the beginning of a connection.
+    `faults` may be replaced at any time; when to cut is drawn at the beginning of a connection. `upstream`, the host's
+    URL, may be replaced as well: the next connection goes there.
     """
 
     def __init__(self, upstream: str, faults: Faults | None = None, *, seed: int = 0) -> None:
         self.faults = faults or Faults()
         self.tally = Tally()
-        self._upstream = upstream.rstrip("/")
+        self.upstream = upstream
         self._seed = seed
         self._server: Server | None = None
         self._waiting: dict[ServerConnection, ClientConnection] = {}
@@ -138,7 +139,7 @@ class FaultProxy:
                 headers[name] = value
         try:
             self._waiting[client] = await connect(
-                self._upstream + request.path,
+                self.upstream.rstrip("/") + request.path,
                 subprotocols=[Subprotocol(name.strip()) for name in offered if name.strip()] or None,
                 additional_headers=headers,
                 user_agent_header=None,
