@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from watchfloor.words import OptionKind, Primitive, RequestKind
+from watchfloor.words import OptionKind, Primitive
 
 
 class Needs(StrEnum):
@@ -34,8 +34,8 @@ class Group(StrEnum):
 class Action:
     """One thing that a key does.
 
-    `keys` are names as the toolkit spells them. `kind` and `option` narrow a decision: the kind of request that it is
-    for, and the kind of option without which it is not offered. `detail` is the option of the primitive that it needs
+    `keys` are names as the toolkit spells them. `option` narrows a decision: the kind of option without which a
+    request has no such key. `detail` is the option of the primitive that it needs
     (pause at once needs `interrupt`). `danger`: asks before it acts. `footer` False: too common to spend room on.
     `everywhere`: works on every screen, and even where a text box owns all other keys.
     """
@@ -47,7 +47,6 @@ class Action:
     group: Group
     needs: Needs = Needs.NOTHING
     primitive: Primitive | None = None
-    kind: RequestKind | None = None
     option: OptionKind | None = None
     detail: str | None = None
     danger: bool = False
@@ -69,7 +68,6 @@ def _decide(id: str, key: str, label: str, help: str, option: OptionKind | None)
         Group.DECIDE,
         Needs.REQUEST,
         Primitive.APPROVE,
-        kind=RequestKind.APPROVAL,
         option=option,
         footer=True,
     )
@@ -100,7 +98,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
         Group.DECIDE,
         Needs.REQUEST,
         Primitive.ANSWER,
-        kind=RequestKind.QUESTION,
         footer=True,
     ),
     _steer("send", "s", "send", "write a message to the agent", Primitive.SEND),
@@ -129,7 +126,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned"),
     Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True),
     Action("quit", ("q",), "quit", "leave; says first what goes on and what ends", Group.APPLICATION, footer=True),
-    Action("leave", ("ctrl+c",), "leave", "close what is asked; else as quit", Group.APPLICATION, everywhere=True),
+    Action("leave", ("ctrl+c", "ctrl+q"), "leave", "close what is asked; else as quit", Group.APPLICATION, everywhere=True),
 )
 
 BY_ID: Final = {action.id: action for action in ACTIONS}

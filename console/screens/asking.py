@@ -16,7 +16,7 @@ NOTHING = Clean("")
 class Choice:
     """One thing to choose. `value` goes back exactly as it is; `key` is the printable key that chooses it at once.
 
-    `blocked` says why it cannot be chosen; "" where it can.
+    `also` holds further keys that do, not shown. `blocked` says why it cannot be chosen; "" where it can.
     """
 
     value: str
@@ -25,6 +25,7 @@ class Choice:
     details: tuple[Clean, ...] = ()
     tone: Tone = "plain"
     blocked: Clean = NOTHING
+    also: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,21 @@ Then: TypeAlias = Callable[[Answer], None]
 class Ask:
     """One question to the operator, with either choices or a text box.
 
-    `title` says what it is about and to whom it goes, `about` what it will do. `cursor`: the choices can be walked
-    through and taken by enter; without it only their keys count, so that no enter that was typed ahead decides.
-    `many`: several can be marked. `ended` is asked again all the time; once it gives a reason nothing can be given
-    any more, but the drawer stays: keys that were meant for it must not fall through to what lies below.
+    `title` says what it is about and to whom it goes, `about` what it will do; `live` as well, read again all the time
+    as the session changes. `cursor`: the choices can be walked through and taken by enter; without it only their keys
+    count, so that no enter that was typed ahead decides. `many`: several can be marked. `ended` is asked again all the
+    time; once it gives a reason nothing can be given any more, but the drawer stays: keys that were meant for it must
+    not fall through to what lies below. `name` lets the screen tell one question from another.
     """
 
     title: tuple[Segment, ...]
     then: Then
     about: tuple[Segment, ...] = ()
+    live: Callable[[], tuple[Segment, ...]] = lambda: ()
     choices: tuple[Choice, ...] = ()
     cursor: bool = False
     many: bool = False
     text: TextBox | None = None
     enter: Clean = Clean("send")  # noqa: RUF009 - an immutable text
     ended: Callable[[], Clean] = lambda: NOTHING
+    name: str = ""

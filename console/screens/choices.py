@@ -87,6 +87,15 @@ class Choices(LineView):
         self._arrange()
         self.jump(0)
 
+    def tell(self, about: Sequence[Segment]) -> bool:
+        """Change what stands above the choices; True where that takes another number of lines."""
+        if tuple(about) == tuple(self._about):
+            return False
+        before = len(self._lines)
+        self._about = tuple(about)
+        self._arrange()
+        return len(self._lines) != before
+
     def lines_at(self, width: int) -> int:
         """How many lines the question takes at this width of the widget."""
         return len(self._laid(width - self.scrollbar_size_vertical))
@@ -96,7 +105,7 @@ class Choices(LineView):
     def on_key(self, event: events.Key) -> None:
         """A choice's own key takes it; with marks it turns its mark."""
         for place, choice in enumerate(self._choices):
-            if choice.key and event.character == choice.key:
+            if event.character and event.character in (choice.key, *choice.also):
                 self._choose(place)
                 break
         else:

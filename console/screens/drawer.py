@@ -6,6 +6,7 @@ one would be painted whole at every change.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Final, NamedTuple
 
 from textual import on
@@ -15,6 +16,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
 
+from console.fleet.gate import ARM_MS
 from console.screens.asking import NOTHING, Answer, Ask
 from console.screens.choices import Choices
 from watchfloor.text import Clean
@@ -54,9 +56,11 @@ class Drawer(Vertical):
     class Closed(Message):
         """The keys belong to the screen again."""
 
-    def __init__(self, *, marks: Marks = UNICODE_MARKS, id: str | None = None) -> None:
-        """Create a closed drawer."""
+    def __init__(self, clock: Callable[[], int], *, marks: Marks = UNICODE_MARKS, id: str | None = None) -> None:
+        """Create a closed drawer. `clock` gives milliseconds."""
         super().__init__(id=id)
+        self._clock = clock
+        self._asked_at = 0
         self._marks = marks
         self._ask: Ask | None = None
         self._problem = NOTHING
@@ -73,11 +77,16 @@ class Drawer(Vertical):
         """Is something being asked? Then all keys belong here."""
         return self._ask is not None
 
+    def asks_for(self, name: str) -> bool:
+        """Is it this that is being asked?"""
+        return self._ask is not None and self._ask.name == name
+
     def ask(self, ask: Ask) -> None:
         """Ask this, in place of whatever is asked now. Owns the keys when this returns."""
         if self._ask is None:
             self._back = self.screen.focused
         self._ask = ask
+        self._asked_at = self._clock()
         self._problem = NOTHING
         self._take_keys(ask, "")
 
@@ -106,6 +115,8 @@ class Drawer(Vertical):
         ask = self._ask
         if ask is None:
             return
+        if self.query_one(Choices).tell((*ask.about, *ask.live())):
+            self.fit_height()
         writes = ask.text is not None
         title, hint = self.query_one("#drawer-title", StatusBar), self.query_one("#drawer-hint", StatusBar)
         said = self._hint(ask)
@@ -161,6 +172,9 @@ class Drawer(Vertical):
     def _taken(self, places: tuple[int, ...]) -> None:
         ask = self._ask
         if ask is None or ask.text is not None:
+            return
+        if self._clock() < self._asked_at + ARM_MS:
+            # A key typed ahead was meant for something else.
             return
         chosen = [ask.choices[place] for place in places]
         self._problem = next((choice.blocked for choice in chosen if choice.blocked), NOTHING)

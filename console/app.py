@@ -1,0 +1,196 @@
+"""The application: a hub, a screen that shows it, and the order in which things start.
+
+The first screen is painted before the network stack and the models are loaded; they come in a thread behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import os
+import signal
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from console.actions import ACTIONS, actions
+from console.audit import Audit
+from console.config import state_folder
+from console.hub import Hub
+from console.keymap import keymap
+from console.screens.collector import Collector
+from console.screens.fleet import FleetScreen
+from console.screens.help import HelpScreen
+from themes.loader import DEFAULT_THEME, load_glyphs, load_theme
+
+if TYPE_CHECKING:
+    from console.config import Config
+    from console.demo.process import DemoProcess
+    from console.fleet.changes import Changes
+    from watchfloor.connector import Clock, Target
+
+_BEHIND_THE_FIRST_PAINT: Final = ("console.connectors.registry", "console.connectors.native", "console.commands")
+
+
+def run(*, targets: Sequence[Target], config: Config, demo: DemoProcess | None = None, read_only: bool = False) -> int:
+    """Open the console on these sources, and on the demo if there is one; returns the exit status.
+
+    Raises whatever the application could not handle, with the terminal as it was before.
+    """
+    app = Watchfloor(
+        targets=targets,
+        config=config,
+        demo=demo,
+        read_only=read_only,
+        clock=now_ms,
+        by=_operator(targets),
+        audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
+    )
+    app.run(mouse=config.mouse)
+    if app.failure is not None:
+        raise app.failure
+    return app.return_code or 0
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+def _operator(targets: Sequence[Target]) -> str:
+    named = next((target.user for target in targets if target.user), "")
+    try:
+        return named or getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"
+
+
+class Watchfloor(App[int]):
+    """The console. It owns the terminal; what it knows is in the hub, what it shows in its screens."""
+
+    TITLE = "watchfloor"
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_TO_MINIMIZE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(",".join(action.keys), action.id, action.label, show=False, priority=True, id=action.id)
+        for action in ACTIONS
+        if action.everywhere
+    ]
+
+    def __init__(
+        self,
+        *,
+        targets: Sequence[Target],
+        config: Config,
+        clock: Clock,
+        by: str,
+        audit: Audit,
+        demo: DemoProcess | None = None,
+        read_only: bool = False,
+    ) -> None:
+        """Create the application.
+
+        Args:
+            targets: The sources to connect to, behind the first paint.
+            config: The operator's configuration.
+            clock: Milliseconds since 1970 UTC.
+            by: The operator's name.
+            audit: Where interventions are written down.
+            demo: A demo to start, and to end with the console.
+            read_only: No intervention leaves this console.
+        """
+        self._look = load_theme(config.theme or DEFAULT_THEME)
+        super().__init__()
+        self.failure: Exception | None = None
+        self._targets = tuple(targets)
+        self._demo = demo
+        self._clock = clock
+        self._collector = Collector()
+        self.hub: Final = Hub(clock=clock, audit=audit, by=by, read_only=read_only, on_changes=self.take)
+        self.fleet_screen: Final = FleetScreen(
+            self.hub,
+            actions=actions(read_only=read_only),
+            keys=keymap(ACTIONS),
+            glyphs=load_glyphs("ascii" if config.ascii else "unicode"),
+            clock=clock,
+            collector=self._collector,
+            debug_keys=os.environ.get("WATCHFLOOR_DEBUG_KEYS") == "1",
+        )
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return self._look.css_variables()
+
+    def take(self, changes: Changes) -> None:
+        """The hub says that something has changed."""
+        self.fleet_screen.take(changes)
+
+    def on_mount(self) -> None:
+        """Show what is known before anything is connected: the names of the sources."""
+        self.register_theme(self._look.textual())
+        self.theme = self._look.name
+        self.hub.expect(self._expected())
+        self.push_screen(self.fleet_screen)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # Ended from outside, the terminal must be given back all the same.
+            with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, lambda status: self.exit(return_code=status), 128 + number)
+        self.call_after_refresh(self._begin)
+
+    async def on_unmount(self) -> None:
+        """Let go of the sources and of the demo."""
+        self._collector.give_back()
+        await self.hub.close()
+        if self._demo is not None:
+            await asyncio.to_thread(self._demo.stop)
+
+    def action_leave(self) -> None:
+        """Close what is asked; where nothing is, ask whether to leave."""
+        screen = self.screen
+        if isinstance(screen, FleetScreen):
+            screen.leave()
+        elif isinstance(screen, HelpScreen):
+            screen.dismiss()
+
+    def _expected(self) -> list[Target]:
+        if self._demo is None:
+            return list(self._targets)
+        from console.demo.process import NAME
+        from watchfloor.connector import Target
+
+        return [*self._targets, Target(name=NAME, url="")]
+
+    def _begin(self) -> None:
+        self.run_worker(self._connect(), exit_on_error=True)
+
+    async def _connect(self) -> None:
+        loading = asyncio.create_task(asyncio.to_thread(_load_network))
+        targets = list(self._targets)
+        if self._demo is not None:
+            from console.demo.process import NAME
+            from watchfloor.errors import Unreachable
+
+            try:
+                targets.append(await self._demo.start())
+            except Unreachable as fault:
+                self.fleet_screen.complain(NAME, str(fault))
+        await loading
+        self.hub.start(targets)
+        self._collector.take_over(self._clock())
+
+    def _fatal_error(self) -> None:
+        # The toolkit would print a traceback with the values of all local variables, tokens among them. The failure
+        # is raised from `run` instead, once the terminal is itself again.
+        fault = self._exception
+        self.failure = getattr(fault, "error", None) or fault
+        self._close_messages_no_wait()
+
+
+def _load_network() -> None:
+    for module in _BEHIND_THE_FIRST_PAINT:
+        import_module(module)

@@ -1,0 +1,115 @@
+"""Which actions work on what is selected, and why the others do not: what footer, help and keys are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from console.actions import Action, Needs
+from console.fleet.decide import option_deny, option_once
+from console.fleet.facts import OptionFact, ProfileFact, RequestFact, SessionKey
+from console.fleet.gate import Allowed, Greyed, Hidden, can
+from console.fleet.state import Request
+from console.fleet.store import Store
+from watchfloor.text import Clean
+from watchfloor.words import OptionKind, Primitive, RequestKind, ReseedMode
+
+NOTHING = Clean("")
+
+_OFFERS: Final[Mapping[OptionKind, Callable[[RequestFact], OptionFact | None]]] = {
+    OptionKind.ALLOW: option_once,
+    OptionKind.DENY: option_deny,
+}
+
+_ONLY_WITH_REQUEST: Final = frozenset({"options", "deny", "deny_reason"})
+"""Ways to decide; while nothing is open one key stands for them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an action stands. `shown`: has it a place in the footer? `reason`: why it does not work, "" where it does."""
+
+    shown: bool
+    label: Clean
+    reason: Clean = NOTHING
+
+    @property
+    def works(self) -> bool:
+        return not self.reason
+
+
+def standing(
+    store: Store, action: Action, key: SessionKey | None, request: Request | None, now: int, *, read_only: bool
+) -> Standing:
+    """How an action stands for the selected session and its open request."""
+    label = Clean(action.label)
+    if action.primitive is None:
+        return Standing(True, label)
+    if key is None:
+        return Standing(False, label, Clean("no session is selected"))
+    session = store.sessions.get(key)
+    if session is None or session.placeholder:
+        return Standing(False, label, Clean("its source has not told of this session yet"))
+    profile = store.profile(session)
+    primitive = _primitive(action, request)
+    verdict = can(store, key, primitive, now, read_only=read_only)
+    match verdict:
+        case Hidden():
+            return Standing(False, label, _not_offered(profile, primitive))
+        case Greyed(reason):
+            return Standing(action.id not in _ONLY_WITH_REQUEST or request is not None, label, Clean(reason))
+        case Allowed(own):
+            label = own or label
+    if (missing := _detail_missing(action, profile)) is not None:
+        return Standing(False, Clean(action.label), missing)
+    if action.needs is Needs.REQUEST and (lacking := _not_decidable(action, request)) is not None:
+        return lacking
+    return Standing(True, label if action.detail is None else Clean(action.label))
+
+
+def _primitive(action: Action, request: Request | None) -> Primitive:
+    """A question is declined, and its options are taken, by answering it."""
+    assert action.primitive is not None  # noqa: S101 - for the type checker
+    question = request is not None and request.kind is RequestKind.QUESTION
+    if question and action.needs is Needs.REQUEST and action.option is not OptionKind.ALLOW:
+        return Primitive.ANSWER
+    return action.primitive
+
+
+def _not_offered(profile: ProfileFact | None, primitive: Primitive) -> Clean:
+    if profile is None:
+        return Clean("its source has not said what this session can do")
+    if not profile.primitives:
+        return Clean("this session can only be observed")
+    return Clean(f"this session does not offer {primitive.value}")
+
+
+def _detail_missing(action: Action, profile: ProfileFact | None) -> Clean | None:
+    """Why the harder form of a primitive is not offered; None where it is, or none is asked for."""
+    if action.detail is None or profile is None or action.primitive is None:
+        return None
+    offered = profile.options.get(action.primitive, {})
+    if action.primitive is Primitive.RESEED:
+        if ReseedMode.CLEAR in offered.get("modes", ()):
+            return None
+        return Clean("this session does not offer to be cleared")
+    if offered.get(action.detail):
+        return None
+    return Clean(f"this session offers {action.primitive.value} only in its gentle form")
+
+
+def _not_decidable(action: Action, request: Request | None) -> Standing | None:
+    """Why the request in sight has no such key; None where it has."""
+    label = Clean(action.label)
+    fact = request.fact if request is not None else None
+    if request is None:
+        return Standing(action.id not in _ONLY_WITH_REQUEST, label, Clean("nothing waits here"))
+    if fact is None:
+        return Standing(True, label, Clean("its text has not come yet"))
+    if action.option is not None and _OFFERS[action.option](fact) is None:
+        word = "approve it just this once" if action.option is OptionKind.ALLOW else "deny it"
+        return Standing(False, label, Clean(f"this request offers no way to {word}"))
+    if action.id == "options" and not fact.options:
+        return Standing(False, label, Clean("this request lists no options"))
+    return None

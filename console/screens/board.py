@@ -1,0 +1,304 @@
+"""The widgets of the fleet screen and the views that they read: what is painted, and when."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from textual.widget import Widget
+
+from console.actions import Action
+from console.fleet.changes import Changes
+from console.fleet.facts import RequestKey, SessionKey
+from console.fleet.roster_view import LETTERS
+from console.fleet.state import Trail
+from console.fleet.views import (
+    RosterView,
+    Segment,
+    SessionLog,
+    behind_segments,
+    card,
+    contact_segments,
+    count_segments,
+    fact_rows,
+    need_segments,
+    trail_segment,
+)
+from console.fleet.wording import clock_time, name_of
+from console.screens.availability import Standing
+from console.screens.drawer import Drawer
+from console.screens.footing import footer_keys, hint, quiet_roster
+from console.screens.rule import Rule
+from console.screens.shown import Shown
+from watchfloor.text import Clean, clean_line
+from watchfloor.words import OutcomeKind
+from widgets.action_footer import ActionFooter
+from widgets.event_log import EventLog
+from widgets.facts import FactRow, Facts
+from widgets.marks import Marks
+from widgets.request_card import RequestCard
+from widgets.roster import Roster
+from widgets.status_bar import StatusBar
+from widgets.tones import Tone
+
+if TYPE_CHECKING:
+    from console.hub import Hub
+    from console.keymap import Keymap
+    from themes.loader import GlyphSet
+
+NOTICE_MS: Final = 10_000
+"""How long a notice stands, unless a key takes its place."""
+SECOND_MS: Final = 1_000
+ROSTER_RESTS: Final = 9
+"""Sorting ten thousand sessions takes as long as a frame: the roster takes a tenth of the time at most."""
+
+_CARD_KEYS: Final = ("approve", "options", "deny", "deny_reason", "answer")
+Standings = Callable[[], list[tuple[Action, Standing]]]
+
+
+class FactsPane(Facts, can_focus=True):
+    """Facts that can have the keys, to be scrolled."""
+
+
+class _Says(NamedTuple):
+    left: Sequence[Segment]
+    right: Sequence[Segment] = ()
+
+
+class Board:
+    """Paints what has changed, and once a second what the time alone changes."""
+
+    def __init__(self, hub: Hub, keys: Keymap, glyphs: GlyphSet, *, debug_keys: bool, tz: tzinfo | None = None) -> None:
+        self.marks: Final = Marks(**glyphs.marks)
+        self._glyphs: Final[Mapping[str, str]] = {
+            **glyphs.states,
+            **glyphs.overlays,
+            **glyphs.tree,
+            **glyphs.marks,
+            "levels": glyphs.levels,
+        }
+        self._hub = hub
+        self._keys = keys
+        self._tz = tz
+        self._debug_keys = debug_keys
+        self.rows: Final = RosterView(hub.fleet, self._glyphs)
+        self.entered: Final[dict[str, str]] = {}
+        self.bound = False
+        self._log: SessionLog | None = None
+        self._second = -1
+        self._roster_changes = Changes()
+        self._roster_rests_until = 0.0
+        self._notice: Segment = (Clean(""), "plain")
+        self._notice_until = 0
+        self._pressed = 0
+        self._dirty = True
+
+    def bind(self, screen: Widget) -> None:
+        """Take up the widgets, once they are there."""
+        self.roster = screen.query_one(Roster)
+        self.log = screen.query_one(EventLog)
+        self.card = screen.query_one(RequestCard)
+        self.facts = screen.query_one(FactsPane)
+        self.drawer = screen.query_one(Drawer)
+        self._top = screen.query_one("#top", StatusBar)
+        self._counts = screen.query_one("#counts", StatusBar)
+        self._trail = screen.query_one("#trail", StatusBar)
+        self._notice_bar = screen.query_one("#notice", StatusBar)
+        self._rule = screen.query_one("#log-rule", Rule)
+        self._footer = screen.query_one(ActionFooter)
+        screen.query_one("#too-small", StatusBar).status = _Says(
+            ((Clean("too small to read and decide: 40x12 at least"), "attention"),)
+        )
+        self.bound = True
+
+    # -------------------------------------------------------------- what the screen says
+
+    @property
+    def selected(self) -> SessionKey | None:
+        """The session under the roster's cursor."""
+        key = self.roster.selected
+        return key if isinstance(key, SessionKey) else None
+
+    def key_pressed(self) -> None:
+        """A key was handled: whatever was said before it is over."""
+        self._pressed += 1
+        self._notice_until = 0
+        self._dirty = True
+
+    def say(self, text: Clean, tone: Tone, now: int) -> None:
+        """Say this at once, in the line for notices."""
+        self._notice, self._notice_until = (text, tone), now + NOTICE_MS
+        self._paint_notice(now)
+
+    def turn_to(self, key: SessionKey | None) -> None:
+        """Show the log of this session."""
+        self._log = None if key is None else SessionLog(self._hub.fleet, key, self._glyphs, self._tz)
+        self.log.lines = self._log
+        self._dirty = True
+
+    def show_card(self, shown: Shown | None, now: int) -> None:
+        """Put this request on the card, or take up how it stands now; None takes it away."""
+        self._dirty = True
+        if shown is None:
+            self.card.card = None
+        else:
+            self._draw_card(shown, now)
+
+    def _draw_card(self, shown: Shown, now: int) -> None:
+        shown.whole = self.card.end_seen and self.card.card is not None and self.card.card.key == shown.key
+        made = card(
+            self._hub.fleet,
+            shown.key,
+            now,
+            keys={id: self._keys.shown(id) for id in _CARD_KEYS},
+            seen=shown.seen(),
+            entered=self.entered,
+            read_only=self._hub.read_only,
+            tz=self._tz,
+        )
+        if made is not None:
+            shown.look(made, now)
+            self.card.card = made
+
+    # -------------------------------------------------------------- painting
+
+    def paint_roster(self, changes: Changes, now: int, *, everything: bool) -> None:
+        """Paint the rows that changed; the cursor may find itself on another session."""
+        second = now // SECOND_MS != self._second
+        waiting = self._roster_changes
+        waiting.merge(changes)
+        if not (waiting or everything or second) or (time.monotonic() < self._roster_rests_until and not everything):
+            return
+        self._roster_changes = Changes()
+        begun = time.monotonic()
+        moved = self.rows.refresh(None if everything else waiting, now)
+        self.roster.empty = quiet_roster(self._hub.fleet)
+        if moved or everything or second or waiting.requests or waiting.sources:
+            self.roster.refresh_rows()
+        elif waiting.sessions:
+            self.roster.refresh_rows(waiting.sessions)
+        ended = time.monotonic()
+        self._roster_rests_until = ended + ROSTER_RESTS * (ended - begun)
+
+    def paint(
+        self,
+        changes: Changes,
+        now: int,
+        selected: SessionKey | None,
+        shown: Shown | None,
+        standings: Standings,
+        *,
+        everything: bool,
+    ) -> None:
+        """Paint everything else that changed."""
+        second = now // SECOND_MS != self._second
+        self._second = now // SECOND_MS
+        everything = everything or second or self._dirty
+        self._dirty = False
+        self._paint_log(changes, now, selected, everything=everything)
+        if shown is not None and (everything or shown.arming(now) or _touches(changes, shown.key)):
+            self._draw_card(shown, now)
+        if everything or changes.sources or changes.sessions or changes.requests:
+            self._paint_bars(now)
+        if everything or selected in changes.sessions or changes.sources or changes.trails or changes.requests:
+            self._paint_selected(now, selected, shown, standings)
+        self._paint_notice(now)
+        if self.drawer.is_open:
+            self.drawer.refresh_drawer()
+
+    def _paint_log(self, changes: Changes, now: int, selected: SessionKey | None, *, everything: bool) -> None:
+        if self._log is None or selected is None:
+            self.log.empty = Clean("")
+            return
+        self._log.now = now
+        self.log.empty = Clean("no events yet")
+        if everything or selected in changes.rewritten:
+            self.log.refresh_log()
+        elif selected in changes.appended:
+            self.log.refresh_log(*changes.appended[selected])
+
+    def _paint_bars(self, now: int) -> None:
+        fleet = self._hub.fleet
+        self._top.status = _Says(
+            ((Clean("watchfloor"), "plain"), *contact_segments(fleet, now)),
+            (*need_segments(fleet, now, self._glyphs), (clock_time(now, self._tz), "quiet")),
+        )
+        right: list[Segment] = []
+        if fault := self._hub.audit_fault:
+            right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))
+        if self._hub.read_only:
+            right.append((Clean("this console only watches"), "quiet"))
+        if self._debug_keys:
+            right.append((Clean(f"keys={self._pressed}"), "quiet"))
+        self._counts.status = _Says((*count_segments(fleet), *behind_segments(fleet)), right)
+
+    def _paint_selected(self, now: int, selected: SessionKey | None, shown: Shown | None, standings: Standings) -> None:
+        fleet = self._hub.fleet
+        rows = fact_rows(fleet, selected, now, read_only=self._hub.read_only, tz=self._tz) if selected else []
+        self.facts.facts = rows
+        self._footer.items = footer_keys(standings(), self._keys, fleet)
+        self._rule.say(self._log_title(selected, now), active=self.log.has_focus)
+        trail = self._last_trail(selected, shown.key if shown is not None else None)
+        self._trail.status = _Says((trail_segment(trail, self._tz),) if trail is not None else ())
+
+    def _paint_notice(self, now: int) -> None:
+        if now < self._notice_until:
+            said = self._notice
+        elif not self._pressed:
+            said = hint(self._hub.fleet, self._keys)
+        else:
+            said = (Clean(""), "plain")
+        self._notice_bar.status = _Says((said,) if said[0] else ())
+
+    def _log_title(self, selected: SessionKey | None, now: int) -> list[Segment]:
+        session = self._hub.fleet.sessions.get(selected) if selected is not None else None
+        if session is None:
+            return []
+        title: list[Segment] = [(name_of(session), "plain")]
+        title.append((Clean(str(session.track.state(now))), "quiet"))
+        if session.head:
+            title.append((Clean(f"{session.head:,} events"), "quiet"))
+        return title
+
+    def whose(self, selected: SessionKey | None) -> list[Segment]:
+        """The selected session, for the head of the help."""
+        session = self._hub.fleet.sessions.get(selected) if selected is not None else None
+        return [] if session is None else [(Clean(f"for {name_of(session)}"), "quiet")]
+
+    # -------------------------------------------------------------- commands
+
+    def _last_trail(self, selected: SessionKey | None, shown: RequestKey | None) -> Trail | None:
+        """The newest command on the request that is shown, else on the selected session."""
+        for trail in reversed(self._hub.fleet.trails.values()):
+            if trail.request == shown if shown is not None else trail.target == selected:
+                return trail
+        return None
+
+    def decided(self, request: RequestKey) -> bool:
+        """Is a decision of ours on its way to this request, or taken?"""
+        return any(
+            trail.request == request and trail.outcome in (None, OutcomeKind.APPLIED)
+            for trail in self._hub.fleet.trails.values()
+        )
+
+    # -------------------------------------------------------------- copying and help
+
+    def last_line(self) -> Clean:
+        """The newest line of the log that stands on the screen."""
+        lines = self._log
+        if lines is None or not len(lines):
+            return Clean("")
+        last = min(len(lines), self.log.scroll_offset.y + max(1, self.log.size.height - 1)) - 1
+        line = lines.line(last)
+        return Clean(f"{line.time} {line.kind} {line.text}")
+
+    def legend(self) -> list[FactRow]:
+        """What the letters of the roster stand for."""
+        letters = "  ".join(f"{letter} {primitive.value}" for primitive, letter in LETTERS)
+        return [(Clean("CAN"), Clean(letters), "quiet")]
+
+
+def _touches(changes: Changes, key: RequestKey) -> bool:
+    return key in changes.requests or key.owner in changes.sessions or key.source in changes.sources

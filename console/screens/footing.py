@@ -1,0 +1,79 @@
+"""What stands in the lines that frame the fleet: keys, hints, and what a quiet roster says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from console.actions import Action
+from console.fleet.needs import open_requests
+from console.fleet.state import Source
+from console.fleet.store import Store
+from console.fleet.wording import Segment
+from console.keymap import Keymap
+from console.screens.availability import Standing
+from watchfloor.text import Clean
+from watchfloor.words import Contact
+
+NOTHING = Clean("")
+
+
+@dataclass(frozen=True, slots=True)
+class FooterKey:
+    """One key of the footer. A blocked one is drawn grey, with its reason."""
+
+    key: Clean
+    label: Clean
+    enabled: bool
+    reason: Clean
+
+
+def footer_keys(standings: Iterable[tuple[Action, Standing]], keys: Keymap, store: Store) -> list[FooterKey]:
+    """The keys of the footer: what works for the selected session, and what is there but blocked."""
+    waiting = len(open_requests(store))
+    shown: list[FooterKey] = []
+    for action, standing in standings:
+        if not action.footer or not standing.shown or not keys.shown(action.id):
+            continue
+        if action.id == "next":
+            if not waiting:
+                continue
+            standing = Standing(True, Clean(f"next of {waiting}" if waiting > 1 else "to the request"))
+        shown.append(FooterKey(keys.shown(action.id), standing.label, standing.works, standing.reason))
+    return shown
+
+
+def hint(store: Store, keys: Keymap) -> Segment:
+    """What an operator who has not touched anything should know."""
+    agents = {request.key.owner for request in open_requests(store)}
+    if not agents:
+        return NOTHING, "quiet"
+    word = "agent waits" if len(agents) == 1 else "agents wait"
+    return Clean(f"{len(agents)} {word} for you: {keys.shown('next')}"), "attention"
+
+
+def quiet_roster(store: Store) -> Clean:
+    """Why there are no sessions to be seen."""
+    sources = list(store.sources.values())
+    if not sources:
+        return Clean("no sources: name one with `watchfloor connect URL`, or in the configuration")
+    words = [word for source in sources if (word := _why_empty(source))]
+    if words:
+        return Clean("; ".join(words))
+    return Clean("no sessions yet: `watchfloor run -- PROGRAM` starts one")
+
+
+_CONNECTS: Final = frozenset({Contact.CONNECTING})
+
+
+def _why_empty(source: Source) -> Clean:
+    if source.contact is Contact.REFUSED:
+        return Clean(f"{source.shown} refused: {source.why}" if source.why else f"{source.shown} refused")
+    if source.live:
+        return NOTHING if source.listed else Clean(f"{source.shown}: waiting for its sessions")
+    if source.contact in _CONNECTS and source.lost_since is None:
+        return Clean(f"connecting to {source.shown}")
+    why = f": {source.why}" if source.why else ""
+    tries = f", try {source.tries}" if source.tries > 1 else ""
+    return Clean(f"{source.shown} cannot be reached{why}{tries}")

@@ -1,0 +1,67 @@
+"""Leaving the console: what goes on without it, and what ends with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from console.fleet.state import Session
+from console.fleet.store import Store
+from console.screens.asking import Ask, Choice
+from console.screens.steering import name_of
+from watchfloor.text import Clean
+from watchfloor.words import TERMINAL
+from widgets.tones import Segment
+
+LEAVE: Final = "leave"
+_NAMED: Final = 4
+
+
+def ask(store: Store, leave: Callable[[], None]) -> Ask:
+    """The question, and what hangs on it."""
+    return Ask(
+        name=LEAVE,
+        title=((Clean("quit?"), "plain"),),
+        about=consequences(store),
+        choices=(Choice("quit", Clean("y"), Clean("quit"), also="q"),),
+        then=lambda _: leave(),
+    )
+
+
+def consequences(store: Store) -> tuple[Segment, ...]:
+    """What leaving means for the sessions, one line each."""
+    alive = [s for s in store.sessions.values() if not s.placeholder and s.lifecycle not in TERMINAL]
+    ending = [session for session in alive if _ends_with_us(store, session)]
+    staying = len(alive) - len(ending)
+    lines: list[Segment] = []
+    if ending:
+        demo = all(session.demo for session in ending)
+        what = f"the demo and its {_count(len(ending), 'agent')}" if demo else _listed(ending)
+        lines.append((Clean(f"{what} end with this console"), "attention"))
+    if staying:
+        lines.append((Clean(f"{_count(staying, 'session')} elsewhere go on without it"), "plain"))
+    waiting = sum(
+        1 for request in store.requests.values() if request.open and not _gone_with(store, request.key.owner, ending)
+    )
+    if waiting:
+        lines.append((Clean(f"{_count(waiting, 'request')} stay open until somebody decides"), "plain"))
+    return tuple(lines)
+
+
+def _ends_with_us(store: Store, session: Session) -> bool:
+    profile = store.profile(session)
+    return session.owned or session.demo or (profile is not None and bool(profile.traits.get("ends_with_client")))
+
+
+def _gone_with(store: Store, key: object, ending: list[Session]) -> bool:
+    return any(session.key == key for session in ending)
+
+
+def _listed(sessions: list[Session]) -> str:
+    names = ", ".join(name_of(session) for session in sessions[:_NAMED])
+    more = len(sessions) - _NAMED
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,57 @@
+"""The request that is on the card: since when it stands there unchanged, and whether its end was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from console.fleet.facts import RequestKey, Seen
+from console.fleet.gate import ARM_MS
+from console.fleet.views import Card
+from watchfloor.text import Clean
+
+
+class Shown:
+    """Keys count only for what stood still before the operator's eyes. All times are the console's, in milliseconds."""
+
+    def __init__(self, key: RequestKey, digest: str, now: int) -> None:
+        """A request is put on the card."""
+        self.key = key
+        self.whole = False
+        self._opened = now
+        self._changed = now
+        self._face: Hashable = None
+        self._digest = digest
+
+    def painted(self, now: int) -> None:
+        """Its beginning has come onto the terminal only now."""
+        self._opened = self._changed = now
+
+    def disturbed(self, now: int) -> None:
+        """Something took the operator's eyes off it."""
+        self._changed = now
+
+    def look(self, card: Card, now: int) -> None:
+        """Take up the card as it is about to be drawn; any change of what is decided about or how disarms it.
+
+        What only counts time (how long it waits, when it ends) is no change, nor is what the operator enters.
+        """
+        asked = tuple((field.label, field.kind, field.choices) for field in card.fields)
+        face = (card.digest, card.actions, asked, card.description, card.flags, card.options, card.open)
+        if face != self._face:
+            if self._face is not None:
+                self._changed = now
+            self._face = face
+        self._digest = card.digest
+
+    def seen(self) -> Seen:
+        """What the gate asks for."""
+        return Seen(self._digest, self._changed, self.whole)
+
+    def too_new(self, now: int) -> Clean:
+        """Why no key counts yet, not even one that denies: it may have been meant for what stood there before."""
+        left = self._opened + ARM_MS - now
+        return Clean(f"shown just now: armed in {max(left, 100) / 1000:.1f} s") if left > 0 else Clean("")
+
+    def arming(self, now: int) -> bool:
+        """Does the card still count down?"""
+        return now < max(self._opened, self._changed) + ARM_MS

@@ -1,0 +1,162 @@
+"""The flows that steer a session: what is asked first, and the intent that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+from uuid import uuid4
+
+from console.fleet.facts import Intent, Refusal
+from console.fleet.gate import Gated
+from console.fleet.state import Session
+from console.screens import effects
+from console.screens.asking import NOTHING, Answer, Ask, Choice, TextBox
+from console.screens.desk import Desk
+from watchfloor.text import Clean, clean_line
+from watchfloor.words import Primitive, ReseedMode
+
+_VERB: Final[Mapping[Primitive, str]] = MappingProxyType({Primitive.RESEED: "clear it", Primitive.SEND: "send it"})
+
+
+def name_of(session: Session) -> Clean:
+    """A session's name, or its id where it has none."""
+    return session.name or clean_line(session.key.session)
+
+
+def whom(desk: Desk, session: Session) -> Clean:
+    """A session and where it is."""
+    source = desk.fleet.sources.get(session.key.source)
+    return Clean(f"{name_of(session)} ({source.shown if source else clean_line(session.key.source)})")
+
+
+def intent(desk: Desk, session: Session, primitive: Primitive, **rest: Any) -> Intent:
+    """A command at what the session shows now: its attempt, and the turn where one is named."""
+    return Intent(id=str(uuid4()), primitive=primitive, target=session.key, by=desk.by, attempt=session.attempt, **rest)
+
+
+def gone(desk: Desk, session: Session) -> Callable[[], Clean]:
+    """Says that the session is gone, once it is."""
+    return lambda: NOTHING if session.key in desk.fleet.sessions else Clean("the session is gone")
+
+
+def written(text: str) -> Clean:
+    """A text must say something."""
+    return NOTHING if text.strip() else Clean("nothing is written")
+
+
+def send(desk: Desk, session: Session) -> None:
+    """Ask for a message; the line above the text says what sending will do as things stand."""
+
+    def then(answer: Answer) -> None:
+        desk.submit(intent(desk, session, Primitive.SEND, text=answer.text, turn=session.turn))
+
+    desk.ask(
+        Ask(
+            title=((Clean(f"send to {whom(desk, session)}"), "plain"),),
+            live=lambda: ((Clean(f"now: {effects.sending(session)}"), "plain"),),
+            text=TextBox(check=written),
+            then=then,
+            ended=gone(desk, session),
+        )
+    )
+
+
+def pause(desk: Desk, session: Session) -> None:
+    """Pause where the agent next can."""
+    desk.submit(intent(desk, session, Primitive.PAUSE))
+
+
+def pause_now(desk: Desk, session: Session) -> None:
+    """Pause and cut off what runs."""
+    desk.submit(intent(desk, session, Primitive.PAUSE, interrupt=True))
+
+
+def interrupt(desk: Desk, session: Session) -> None:
+    """End the turn that is shown."""
+    desk.submit(intent(desk, session, Primitive.INTERRUPT, turn=session.turn))
+
+
+def resume(desk: Desk, session: Session) -> None:
+    """Go on, start, retry or relaunch."""
+    desk.submit(intent(desk, session, Primitive.RESUME))
+
+
+def reseed(desk: Desk, session: Session) -> None:
+    """Empty the conversation; what that means has to be agreed to."""
+    desk.submit(intent(desk, session, Primitive.RESEED, mode=ReseedMode.CLEAR))
+
+
+def stop(desk: Desk, session: Session) -> None:
+    """Stop the session, gently or at once; what goes with it has to be agreed to."""
+    variants = [("stop", "y", "stop it", False)]
+    profile = desk.fleet.profile(session)
+    if profile is not None and profile.options.get(Primitive.STOP, {}).get("kill"):
+        variants.append(("kill", "k", "kill it, without waiting", True))
+    commands: dict[str, Intent] = {}
+    choices: list[Choice] = []
+    for value, key, label, kill in variants:
+        command = intent(desk, session, Primitive.STOP, kill=kill)
+        gated = desk.gate(command)
+        if isinstance(gated, Refusal):
+            desk.say(Clean(gated.reason), "attention")
+            return
+        commands[value] = command
+        told = (*(Clean(line) for line in gated.confirm[1:]), *effects.stopping(session, kill=kill))
+        choices.append(Choice(value, Clean(key), Clean(label), told, tone="failed"))
+    desk.ask(
+        Ask(
+            title=((Clean(f"stop {_named(desk, session)}?"), "failed"),),
+            choices=tuple(choices),
+            then=lambda answer: desk.submit(commands[answer.values[0]], sure=True),
+            ended=changed(desk, session),
+        )
+    )
+
+
+def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Intent]) -> None:
+    """Ask for what the gate wants agreed to, then send what `again` makes of the command.
+
+    A way without those consequences is offered first, where there is one.
+    """
+    choices: list[Choice] = []
+    if gated.gentle is not None:
+        choices.append(Choice("gently", Clean("u"), Clean("rather queue it until the turn ends")))
+    label = Clean(f"yes, {_VERB.get(gated.primitive, gated.primitive.value)}")
+    choices.append(Choice("yes", Clean("y"), label, tone="failed"))
+
+    def then(answer: Answer) -> None:
+        command = again()
+        if answer.values[0] == "gently" and gated.gentle is not None:
+            command = replace(command, priority=gated.gentle)
+        desk.submit(command, sure=True)
+
+    desk.ask(
+        Ask(
+            title=((Clean(f"{gated.primitive.value} {_named(desk, session)}?"), "failed"),),
+            about=tuple((Clean(line), "plain") for line in gated.confirm),
+            choices=tuple(choices),
+            then=then,
+            ended=changed(desk, session),
+        )
+    )
+
+
+def _named(desk: Desk, session: Session) -> Clean:
+    attempt = "" if session.attempt is None else f", attempt {session.attempt}"
+    return Clean(f"{whom(desk, session)}{attempt}")
+
+
+def changed(desk: Desk, session: Session) -> Callable[[], Clean]:
+    """Says that the session is not the one any more that the confirmation names."""
+    attempt = session.attempt
+
+    def ended() -> Clean:
+        if session.key not in desk.fleet.sessions:
+            return Clean("the session is gone")
+        if session.attempt != attempt:
+            return Clean(f"attempt {session.attempt} has begun")
+        return NOTHING
+
+    return ended

@@ -1,0 +1,100 @@
+"""The table of actions and the keys that come of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.actions import ACTIONS, BY_ID, Group, Needs, actions
+from console.keymap import keymap, shown_key
+from watchfloor.errors import ConfigError
+from watchfloor.words import Primitive
+
+DOCUMENTED = {
+    "approve": "a",
+    "options": "A",
+    "deny": "d",
+    "deny_reason": "D",
+    "answer": "o",
+    "send": "s",
+    "pause": "p",
+    "pause_now": "P",
+    "interrupt": "x",
+    "resume": "r",
+    "reseed": "R",
+    "stop": "X",
+    "next": "i",
+    "open": "enter",
+    "back": "esc",
+    "copy": "y",
+    "help": "?",
+    "quit": "q",
+}
+
+
+def test_the_usual_keys_are_the_documented_ones() -> None:
+    keys = keymap(ACTIONS)
+    assert {id: keys.shown(id) for id in DOCUMENTED} == DOCUMENTED
+
+
+def test_ids_are_unique_and_no_key_does_two_things() -> None:
+    assert len(BY_ID) == len(ACTIONS)
+    keymap(ACTIONS)  # raises where a key is taken twice
+
+
+def test_every_intervention_has_a_target_and_what_destroys_asks_first() -> None:
+    for action in ACTIONS:
+        assert action.intervenes == (action.needs is not Needs.NOTHING), action.id
+        assert action.label, action.id
+        assert action.help, action.id
+    assert {action.id for action in ACTIONS if action.danger} == {"stop", "reseed"}
+
+
+def test_actions_of_one_group_stand_together_for_the_help() -> None:
+    order = [action.group for action in ACTIONS]
+    assert order == sorted(order, key=list(Group).index)
+
+
+def test_a_console_that_only_reads_has_no_intervention_at_all() -> None:
+    left = actions(read_only=True)
+    assert not any(action.primitive for action in left)
+    assert {action.id for action in ACTIONS} - {action.id for action in left} == {
+        action.id for action in ACTIONS if isinstance(action.primitive, Primitive)
+    }
+    assert {"next", "open", "help", "quit", "copy"} <= {action.id for action in left}
+
+
+def test_an_operator_may_move_keys_by_the_ids_of_actions() -> None:
+    keys = keymap(ACTIONS, {"approve": "f2, ctrl+y"})
+    assert keys.keys["approve"] == ("f2", "ctrl+y")
+    assert keys.shown("approve") == "f2"
+    assert keys.keys["deny"] == ("d",)
+
+
+def test_a_key_may_be_taken_from_one_action_by_giving_it_another() -> None:
+    keys = keymap(ACTIONS, {"approve": "d", "deny": "n"})
+    assert (keys.shown("approve"), keys.shown("deny")) == ("d", "n")
+
+
+def test_an_action_may_be_left_without_a_key() -> None:
+    keys = keymap(ACTIONS, {"reseed": ""})
+    assert keys.keys["reseed"] == ()
+    assert keys.shown("reseed") == ""
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"aprove": "f2"}, "keys.aprove: there is no such action"),
+        ({"approve": "d"}, "the key d is taken by approve"),
+    ],
+)
+def test_a_wrong_change_is_refused_in_one_clear_line(changed: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        keymap(ACTIONS, changed)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "shown"), [("question_mark", "?"), ("escape", "esc"), ("a", "a"), ("ctrl+c", "^C")])
+def test_keys_are_shown_as_operators_call_them(name: str, shown: str) -> None:
+    assert shown_key(name) == shown
