@@ -124,7 +124,7 @@ def _applications(verbs: Any) -> None:
 def _records(verbs: Any) -> None:
     sessions = _verb(verbs, "sessions", "records:sessions", "list the sessions of a host")
     requests = _verb(verbs, "requests", "records:requests", "list the requests that wait for a human")
-    events = _verb(verbs, "events", "records:events", "print events of a host, oldest first")
+    events = _verb(verbs, "events", "events:events", "print events of a host, oldest first")
     for verb in (sessions, requests, events):
         _source(verb)
         verb.add_argument("--json", action="store_true", help="one JSON object a line")

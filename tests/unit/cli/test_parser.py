@@ -22,7 +22,7 @@ URL = "ws://127.0.0.1:7340"
         ("run -- make test", "serve:run"),
         (f"sessions {URL} --json", "records:sessions"),
         (f"requests {URL}", "records:requests"),
-        (f"events {URL} --session s --after 3 --follow --count 5", "records:events"),
+        (f"events {URL} --session s --after 3 --follow --count 5", "events:events"),
         (f"send {URL} s hello --priority queue", "verbs:intervene"),
         (f"pause {URL} s --interrupt --attempt 2 --turn t --id c1 --wait 5 --json", "verbs:intervene"),
         (f"interrupt {URL} s", "verbs:intervene"),

@@ -1,0 +1,162 @@
+"""A verb's connection to one host, over the same hub that the application uses."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from console.audit import Audit
+from console.cli.exits import Fail
+from console.cli.targets import named, operator
+from console.config import load, state_folder
+from console.fleet.facts import SessionKey
+from console.fleet.state import Session, Source
+from console.hub import Hub
+from watchfloor.connector import Record
+from watchfloor.errors import Denied, Unreachable
+from watchfloor.words import EXIT_CODE, Contact, OutcomeKind
+
+if TYPE_CHECKING:
+    from console.connectors.supervisor import Item
+    from watchfloor.protocol.frames import Page
+
+ANSWER_S: Final = 15.0
+"""How long a host may take to list its sessions, or to answer one frame."""
+PAGE: Final = 1000
+
+OnItems = Callable[[Sequence["Item"]], None]
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+class Link:
+    """One host that has listed its sessions. Its connection is kept up as that of the application is."""
+
+    def __init__(self, hub: Hub, name: str) -> None:
+        self.hub: Final = hub
+        self.name: Final = name
+        self._asked: dict[str, asyncio.Future[Page]] = {}
+
+    @property
+    def source(self) -> Source:
+        return self.hub.fleet.sources[self.name]
+
+    def key(self, session: str) -> SessionKey:
+        return SessionKey(self.name, session)
+
+    def session(self, id: str) -> Session | None:
+        found = self.hub.fleet.sessions.get(self.key(id))
+        return found if found is not None and not found.placeholder else None
+
+    def sessions(self) -> list[Session]:
+        """In the order in which the host listed them."""
+        return [s for s in self.hub.fleet.sessions.values() if s.key.source == self.name and not s.placeholder]
+
+    async def until(self, met: Callable[[], bool], what: str) -> None:
+        """Wait for something of the host. Raises Unreachable, or Denied, when it does not come."""
+        await self.hub.until(lambda: met() or self._broken(), ANSWER_S)
+        if met():
+            return
+        source = self.source
+        if source.contact is Contact.REFUSED:
+            raise Denied(source.why)
+        if source.contact is Contact.LOST:
+            raise Unreachable(source.why)
+        raise Unreachable(f"{source.shown} did not {what} within {ANSWER_S:g} s")
+
+    def _broken(self) -> bool:
+        return self.source.contact in (Contact.LOST, Contact.REFUSED)
+
+    async def watch(self, session: str) -> None:
+        """Follow a session from now on, with the details of its requests. Raises as `until` does."""
+        from watchfloor.protocol.frames import Watch
+
+        await self.hub.send(self.name, Watch(session=session, start="head"))
+        await self.until(lambda: self._followed(session) and self.read_up(session), "show the session")
+
+    def _followed(self, session: str) -> bool:
+        found = self.session(session)
+        return found is None or found.track.followed
+
+    def read_up(self, session: str | None = None) -> bool:
+        """Have the texts of all listed requests (of one session, or of all) come?"""
+        one = self.session(session) if session is not None else None
+        sessions = self.sessions() if session is None else [one] if one is not None else []
+        return all(request.fact is not None for s in sessions for request in s.open_requests())
+
+    async def page(self, session: Session, *, after: int | None = None, before: int | None = None) -> Page:
+        """A page of a session's stored events. Raises Fail where the host has none to give, Unreachable."""
+        from watchfloor.protocol.frames import History
+
+        id = str(uuid4())
+        asked = self._asked[id] = asyncio.get_running_loop().create_future()
+        frame = History(id=id, session=session.key.session, epoch=session.epoch, after=after, before=before, limit=PAGE)
+        await self.hub.send(self.name, frame)
+        try:
+            return await asyncio.wait_for(asked, ANSWER_S)
+        except TimeoutError:
+            raise Unreachable(f"{self.source.shown} did not answer within {ANSWER_S:g} s") from None
+        finally:
+            del self._asked[id]
+
+    def take(self, items: Sequence[Item]) -> None:
+        """Look through what arrived for answers to `page`."""
+        if not self._asked:
+            return
+        from watchfloor.connector import Received
+        from watchfloor.protocol.frames import Error, Page
+
+        for item in items:
+            match item:
+                case Received(frame=Page(id=id) as frame) if (asked := self._asked.get(id)) and not asked.done():
+                    asked.set_result(frame)
+                case Received(frame=Error(about=str(id), message=message)) if (
+                    asked := self._asked.get(id)
+                ) and not asked.done():
+                    asked.set_exception(Fail(message, EXIT_CODE[OutcomeKind.STALE_TARGET]))
+
+
+@asynccontextmanager
+async def attached(
+    args: Namespace, *, intervenes: bool, record: Record = Record.NONE, on_items: OnItems | None = None
+) -> AsyncIterator[Link]:
+    """Connect to the host that `args.url` names, until it has listed its sessions.
+
+    Raises Usage, ConfigError, and ConnectionFailed in its kinds.
+    """
+    from console.connectors.registry import connector_for
+
+    config = load()
+    (target,) = named(args, config, [args.url])
+    target = replace(target, record=record, start_at_head=True)
+    # What is wrong with an address or a token by itself shows here, as a fault of the command line.
+    connector_for(target)
+
+    def take(_: str, items: Sequence[Item]) -> None:
+        link.take(items)
+        if on_items is not None:
+            on_items(items)
+
+    hub = Hub(
+        clock=now_ms,
+        audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
+        by=operator(),
+        read_only=not intervenes or args.read_only or config.read_only,
+        on_items=take,
+    )
+    link = Link(hub, target.name)
+    try:
+        hub.start([target])
+        await link.until(lambda: link.source.listed, "list its sessions")
+        yield link
+    finally:
+        await hub.close()

@@ -1,0 +1,213 @@
+"""The verbs that serve: `run` makes a program a session, `demo --serve` brings up the demo fleet."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from console.cli import out
+from console.cli.echo import Echo
+from console.cli.exits import OK, Fail, Usage
+from console.cli.targets import operator
+from console.config import read_token
+from watchfloor import runtime
+from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
+from watchfloor.harness.base import AttemptSpec, SessionPort
+from watchfloor.harness.program import ProgramHarness, ProgramSession
+from watchfloor.host.handshake import is_loopback
+from watchfloor.host.principals import Principal
+from watchfloor.host.server import Host
+from watchfloor.text import clean_line
+from watchfloor.words import TERMINAL
+
+NO_PROGRAM: Final = 127
+NOT_STARTED: Final = 126
+AGENTS: Final = 8
+RATE: Final = 20.0
+SEED: Final = 1
+_UNREACHABLE: Final = 8
+
+
+# --- demo ----------------------------------------------------------------------------------
+
+
+def demo(args: Namespace) -> int:
+    """Serve the demo fleet until Ctrl-C. Raises AddressInUse, ConfigError, Usage, Fail."""
+    tokens = _tokens(read_token(Path(args.token_file))) if args.token_file is not None else None
+    return asyncio.run(_demo(args, tokens))
+
+
+async def _demo(args: Namespace, tokens: Mapping[str, Principal] | None) -> int:
+    from console.demo.fleet import build
+
+    ends = _Ends()
+    with tempfile.TemporaryDirectory(prefix="watchfloor-demo-", ignore_cleanup_errors=True) as workspace:
+        async with Host(name="demo", tokens=tokens) as host:
+            url = await _serve(host, args.serve)
+            await build(
+                host,
+                workspace=Path(workspace),
+                agents=AGENTS if args.agents is None else args.agents,
+                rate=RATE if args.rate is None else args.rate,
+                seed=SEED if args.seed is None else args.seed,
+            )
+            out.line(clean_line(f"listening on {url}"))
+            with ends.by_signals():
+                if args.until_stdin_ends:
+                    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _read_out, ends)
+                await ends.asked.wait()
+                if args.until_stdin_ends:
+                    asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+    return ends.status
+
+
+def _read_out(ends: _Ends) -> None:
+    """Whoever started us wrote something, or is gone."""
+    if not os.read(sys.stdin.fileno(), 4096):
+        ends.ask(OK)
+
+
+# --- run -----------------------------------------------------------------------------------
+
+
+def run(args: Namespace) -> int:
+    """Run a program and serve it. Raises AddressInUse, Usage, Fail."""
+    if shutil.which(args.program[0]) is None:
+        raise Fail(f"there is no program {args.program[0]!r}", NO_PROGRAM)
+    echo = Echo()
+    try:
+        return asyncio.run(_run(args, echo))
+    finally:
+        echo.close()
+
+
+async def _run(args: Namespace, echo: Echo) -> int:
+    token = secrets.token_urlsafe(24)
+    name = args.name or Path(args.program[0]).name
+    ends = _Ends()
+    over = asyncio.Event()
+    status = OK
+
+    def ended(code: int) -> None:
+        nonlocal status
+        status = code if code >= 0 else 128 - code
+        over.set()
+
+    harness = _Program(args.program, stdin=args.stdin, observe=args.observe, echo=echo, ended=ended)
+    async with Host(name=name, tokens=_tokens(token)) as host:
+        out.note(f"listening on {await _serve(host, args.serve)}")
+        with _published(host.url, token, name), ends.by_signals():
+            session = host.add(harness, name=name, cwd=str(Path.cwd()))
+            if args.exit:
+                await _first(over, ends.asked)
+                if not ends.asked.is_set():
+                    return status
+            await ends.asked.wait()
+            await _wind_up(host, session, ends, over)
+    return ends.status
+
+
+class _Program(ProgramHarness):
+    """A program of which one also hears when it could not be started at all."""
+
+    async def start(self, spec: AttemptSpec, port: SessionPort) -> ProgramSession:
+        try:
+            return await super().start(spec, port)
+        except AgentError:
+            if self._ended is not None:
+                self._ended(NOT_STARTED)
+            raise
+
+
+async def _wind_up(host: Host, session: str, ends: _Ends, over: asyncio.Event) -> None:
+    """Stop the program as an operator would, so that consoles see it; asked again, kill it."""
+    by = operator()
+    for kill in (False, True):
+        core = host.core.session(session)
+        if core.lifecycle in TERMINAL:
+            return
+        over.clear()
+        ends.asked.clear()
+        host.perform(host.core.apply(core.stop(by, host.now(), kill=kill, reason=ends.reason).effects))
+        await _first(over, ends.asked)
+        if over.is_set():
+            return
+
+
+@contextmanager
+def _published(url: str, token: str, name: str) -> Iterator[None]:
+    """Let consoles of this user find the host by themselves."""
+    try:
+        path = runtime.publish(url, token, name)
+    except runtime.RuntimeFolderError as fault:
+        out.note(f"consoles will not find this host by themselves: {fault}")
+        yield
+        return
+    try:
+        yield
+    finally:
+        runtime.withdraw(path)
+
+
+# --- both ----------------------------------------------------------------------------------
+
+
+class _Ends:
+    """Who asked us to end, and with which status."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.status = OK
+        self.reason = ""
+
+    def ask(self, status: int, reason: str = "") -> None:
+        self.status, self.reason = status, reason
+        self.asked.set()
+
+    @contextmanager
+    def by_signals(self) -> Iterator[None]:
+        """Ctrl-C and its kin ask, instead of tearing down what runs."""
+        loop = asyncio.get_running_loop()
+        reasons = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "its terminal closed"}
+        for number, reason in reasons.items():
+            loop.add_signal_handler(number, self.ask, 128 + number, reason)
+        try:
+            yield
+        finally:
+            for number in reasons:
+                loop.remove_signal_handler(number)
+
+
+async def _serve(host: Host, address: tuple[str, int]) -> str:
+    if not is_loopback(address[0]):
+        raise Usage(f"{address[0]} is not an address of this machine alone; serve on 127.0.0.1, [::1] or localhost")
+    try:
+        return await host.serve(*address)
+    except AddressInUse:
+        raise
+    except WatchfloorError as fault:
+        raise Fail(str(fault), _UNREACHABLE) from None
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of them is set."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+def _tokens(token: str) -> dict[str, Principal]:
+    return {token: Principal(operator())}

@@ -1,0 +1,195 @@
+"""The verbs that intervene: what was asked for becomes an intent, and goes the way that the keys go."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from console.cli import out
+from console.cli.choosing import choose
+from console.cli.exits import Usage
+from console.cli.link import ANSWER_S, Link, attached
+from console.cli.parser import fields
+from console.fleet.facts import Intent, Refusal, RequestKey, Seen
+from console.fleet.gate import Gated
+from console.fleet.state import Trail
+from watchfloor.errors import ConnectionFailed, Denied
+from watchfloor.text import Clean, clean_line
+from watchfloor.words import EXIT_CODE, EffectState, OutcomeKind, Primitive, Priority, ReseedMode
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of an intervention, as it is printed. `effect` None: none is expected."""
+
+    id: str
+    outcome: OutcomeKind
+    reason: str
+    session: str
+    request: str | None
+    attempt: int | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+    effect: EffectState | None = None
+    effect_text: Clean | None = None
+
+
+def intervene(args: Namespace) -> int:
+    """Send one intervention, print what became of it, and return its exit status."""
+    given = _given(args)
+    id = args.id or str(uuid4())
+    try:
+        report = asyncio.run(_intervene(args, id, given))
+    except ConnectionFailed as failure:
+        if not args.json:
+            raise
+        outcome = OutcomeKind.NOT_PERMITTED if isinstance(failure, Denied) else OutcomeKind.UNDELIVERED
+        report = Report(id, outcome, str(failure), args.session, getattr(args, "request", None))
+    _print(args, report)
+    return EXIT_CODE[report.outcome]
+
+
+async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Report:
+    async with attached(args, intervenes=True) as link:
+        hub = link.hub
+        if link.session(args.session) is not None:
+            await link.watch(args.session)
+        if args.verb in ("approve", "deny", "answer"):
+            decision = await _decision(args, link)
+            if isinstance(decision, Refusal):
+                return Report(id, decision.outcome, decision.reason, args.session, args.request)
+            given = {**given, **decision}
+        intent = Intent(
+            id=id,
+            primitive=Primitive.APPROVE if args.verb == "deny" else Primitive(args.verb),
+            target=link.key(args.session),
+            by=hub.by,
+            attempt=args.attempt,
+            turn=args.turn,
+            **given,
+        )
+        if isinstance(gated := hub.gate(intent), Gated):
+            for line in (*gated.confirm, *gated.notes):
+                out.note(f"this means: {line}")
+        trail = await hub.submit(intent)
+        if hub.audit_fault is not None:
+            out.note(f"the audit cannot be written: {hub.audit_fault}")
+        if trail.outcome is None:
+            trail = await hub.answered(id, ANSWER_S)
+        if args.wait and id in hub.fleet.trails:
+            trail = await hub.settle(id, args.wait)
+        return _report(trail)
+
+
+# --- what was asked for --------------------------------------------------------------------
+
+
+def _given(args: Namespace) -> dict[str, Any]:
+    """The arguments of the intent that the command line alone decides. Raises Usage."""
+    match args.verb:
+        case "send":
+            return {"text": _text(args.text), "priority": Priority(args.priority)}
+        case "pause":
+            return {"interrupt": args.interrupt}
+        case "stop":
+            return {"kill": args.kill, "reason": args.reason}
+        case "reseed":
+            return {"mode": ReseedMode(args.mode)}
+        case "approve" | "deny":
+            return {"note": args.note}
+        case "answer":
+            return {
+                "text": _text(args.text) if args.text is not None else None,
+                "fields": fields(_text(args.fields)) if args.fields is not None else None,
+            }
+        case _:
+            return {}
+
+
+def _text(word: str) -> str:
+    """The word itself, or standard input for `-`: what is secret, or long, does not belong into a command line."""
+    if word != "-":
+        return word
+    text = sys.stdin.read().rstrip("\n")
+    if not text:
+        raise Usage("nothing was given on standard input")
+    return text
+
+
+async def _decision(args: Namespace, link: Link) -> dict[str, Any] | Refusal:
+    """Which request, which option of it, and on what it is decided."""
+    key = RequestKey(link.name, args.session, args.request)
+    requests = link.hub.fleet.requests
+    if key not in requests:
+        await _look_back(link, key)
+    request = requests.get(key)
+    option: str | Refusal | None = args.option
+    if request is not None and request.open and request.fact is not None:
+        option = choose(args.verb, request.fact, args.option)
+        if isinstance(option, Refusal):
+            return option
+    digest = args.digest if args.digest is not None else request.digest if request is not None else ""
+    return {"request": args.request, "option": option, "seen": Seen(digest, since_local=0, whole=True)}
+
+
+async def _look_back(link: Link, key: RequestKey) -> None:
+    """Read the session's past for how the request ended: a host lists only those that are open."""
+    session = link.session(key.session)
+    before = session.head + 1 if session is not None else 1
+    while session is not None and before > 1 and key not in link.hub.fleet.requests:
+        page = await link.page(session, before=before)
+        if not page.events:
+            return
+        before = page.first
+
+
+# --- what became of it ---------------------------------------------------------------------
+
+
+def _report(trail: Trail) -> Report:
+    fact, intent = trail.fact, trail.intent
+    info = dict(fact.info) if fact is not None else {}
+    attempt = info.pop("attempt", trail.baseline.attempt)
+    if fact is not None and (decided := fact.decided) is not None:
+        info["decided"] = {"by": decided.by, "option": decided.option, "kind": decided.kind, "at": decided.at}
+    return Report(
+        id=trail.id,
+        outcome=trail.outcome or OutcomeKind.UNKNOWN,
+        reason=trail.reason,
+        session=intent.target.session,
+        request=intent.request,
+        attempt=attempt,
+        info=info,
+        effect=trail.effect,
+        effect_text=trail.effect_text,
+    )
+
+
+def _print(args: Namespace, report: Report) -> None:
+    if args.json:
+        out.record(
+            {
+                "id": report.id,
+                "outcome": report.outcome,
+                "reason": report.reason or None,
+                "info": report.info,
+                "session": report.session,
+                "attempt": report.attempt,
+                "request": report.request,
+                "effect": report.effect,
+            }
+        )
+        return
+    if report.outcome is not OutcomeKind.APPLIED:
+        out.fail(f"{report.outcome.value}: {report.reason}" if report.reason else report.outcome.value)
+        return
+    words = [f"{args.verb} {clean_line(report.request or report.session)}: {report.outcome.value}"]
+    shown = {name: value for name, value in report.info.items() if name != "decided" and value is not None}
+    words += [f"{clean_line(name)} {clean_line(str(value))}" for name, value in shown.items()]
+    if report.effect is not None:
+        words.append(f"effect {report.effect.value}" + (f" ({report.effect_text})" if report.effect_text else ""))
+    out.line(Clean(", ".join(words)))

@@ -1,0 +1,155 @@
+"""The command line as a program of its own, against a host in this process whose agents really act."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from watchfloor.harness.base import MailItem
+from watchfloor.harness.function import FULL_CONTROL, FunctionHarness, Run
+from watchfloor.harness.run import ALLOW_ONCE, DENY
+from watchfloor.host.principals import Principal
+from watchfloor.host.server import Host
+from watchfloor.protocol.model import Capabilities, Option
+from watchfloor.words import OptionKind, Scope
+
+T = TypeVar("T")
+
+PATIENCE_S = 30.0
+ANN, BOB, EYE = "token-of-ann", "token-of-bob", "token-of-eye"
+
+ALWAYS = Option(id="always", label="Always", kind=OptionKind.ALLOW, scope=Scope.SESSION, persists=True)
+ONCE = Option(id="once", label="Once", kind=OptionKind.ALLOW)
+NO = Option(id="no", label="No", kind=OptionKind.DENY)
+NEVER = Option(id="never", label="Never", kind=OptionKind.DENY, scope=Scope.SESSION, persists=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command line printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        (only,) = self.records
+        return only
+
+
+class Program:
+    """The command line under an environment of its own; `home` holds all that it writes."""
+
+    def __init__(self, home: Path, **variables: str) -> None:
+        self.home = home
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(("WATCHFLOOR_", "XDG_"))}
+        self.env: dict[str, str] = {
+            **ours,
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_STATE_HOME": str(home / "state"),
+            "WATCHFLOOR_RUNTIME_DIR": str(home / "run"),
+            **variables,
+        }
+
+    def but(self, **variables: str) -> Program:
+        """The same with other variables."""
+        other = Program(self.home)
+        other.env = {**self.env, **variables}
+        return other
+
+    async def start(self, *words: str, **rest: Any) -> asyncio.subprocess.Process:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.PIPE)
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "console.cli.main", *words, env=self.env, **{**pipes, **rest}
+        )
+
+    async def __call__(self, *words: str, stdin: str = "") -> Done:
+        process = await self.start(*words)
+        try:
+            output, errors = await asyncio.wait_for(process.communicate(stdin.encode()), PATIENCE_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise
+        done = Done(process.returncode or 0, output.decode(), errors.decode())
+        assert "Traceback" not in done.err, done.err
+        assert not (self.home / "state" / "watchfloor" / "watchfloor.log").exists(), "a fault of our own was logged"
+        return done
+
+    def audit(self) -> list[dict[str, Any]]:
+        """All lines of all audit files."""
+        files = sorted((self.home / "state" / "watchfloor" / "audit").glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def writes(
+    folder: Path, options: Sequence[Option] = (ALLOW_ONCE, DENY), capabilities: Capabilities = FULL_CONTROL
+) -> FunctionHarness:
+    """An agent that writes the file `done` for each message, once that is approved."""
+
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:
+        text = "".join(item.text for item in mail)
+        file = folder / "done"
+        args = {"file": "done", "text": text}
+        outcome = await run.tool("write", args, lambda: file.write_text(text), cwd=str(folder), options=options)
+        return outcome.status.value
+
+    return FunctionHarness(agent, capabilities=capabilities)
+
+
+def asks(answers: list[Any]) -> FunctionHarness:
+    """An agent that asks which branch to take, and keeps the answers."""
+
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:
+        answer = await run.ask("Which branch?", ("main", "next"), free_text=True)
+        answers.append((answer.option, answer.text))
+        return "thanks"
+
+    return FunctionHarness(agent)
+
+
+def observed() -> FunctionHarness:
+    """An agent that advertises nothing."""
+
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:
+        await run.say("I am only watched")
+        return "said"
+
+    return FunctionHarness(agent, capabilities=Capabilities())
+
+
+@asynccontextmanager
+async def hosting(tokens: Mapping[str, Principal] | None = None, **rest: Any) -> AsyncIterator[Host]:
+    async with Host(name="test", tokens=tokens, **rest) as host:
+        await host.serve()
+        yield host
+
+
+async def until(found: Callable[[], T | None]) -> T:
+    """What `found` finds, once it does: of what another program does nobody tells us."""
+    async with asyncio.timeout(PATIENCE_S):
+        while (it := found()) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    return it
+
+
+async def asked(host: Host, session: str) -> str:
+    """The id of the session's open request, once there is one."""
+    return await until(lambda: next((ref.id for ref in host.core.session(session).requests.refs()), None))
+
+
+async def appears(path: Path) -> str:
+    """The text of a file, once it is there and holds any."""
+    return await until(lambda: path.read_text() or None if path.exists() else None)
