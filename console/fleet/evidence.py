@@ -217,8 +217,8 @@ def _budget(trail: Trail, scene: Scene, session: Session) -> Found | None:
 
 def _decided(trail: Trail, request: Request | None) -> Found | None:
     """Contrary where the request ended otherwise than by our decision."""
-    if request is None or request.open:
-        return None
+    if request is None or request.state in ANSWERABLE:
+        return None  # one that is no longer listed is about to say how it ended
     if request.state is not RequestState.RESOLVED:
         return Found(EffectState.CONTRARY, Clean(request.ended_why or request.state.value))
     decision, ours = request.decision, trail.intent.option
@@ -227,17 +227,13 @@ def _decided(trail: Trail, request: Request | None) -> Found | None:
     return None
 
 
-def _taken(trail: Trail, request: Request) -> bool:
-    return request.state not in ANSWERABLE
-
-
 def _approve(trail: Trail, scene: Scene, session: Session) -> Found | None:
     request = scene.request
     if request is None:
         return None
     if (contrary := _decided(trail, request)) is not None:
         return contrary
-    if not _taken(trail, request):
+    if request.state in ANSWERABLE:
         return None
     fact = request.fact
     option = next((o for o in fact.options if o.id == trail.intent.option), None) if fact else None
@@ -275,7 +271,7 @@ def _answer(trail: Trail, scene: Scene, session: Session) -> Found | None:
         return None
     if (contrary := _decided(trail, request)) is not None:
         return contrary
-    if _taken(trail, request) and (trail.evidence.moved_on or session.lifecycle is not Lifecycle.WAITING):
+    if request.state not in ANSWERABLE and (trail.evidence.moved_on or session.lifecycle is not Lifecycle.WAITING):
         return _seen("the agent went on")
     return None
 

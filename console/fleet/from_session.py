@@ -50,6 +50,7 @@ def summary(store: Store, fact: SummaryFact, now: int, changes: Changes) -> None
     if session.placeholder:
         session.placeholder = False
         changes.structure = True
+        store.touched.update(store.active)  # it may be what a fork made
     if "epoch" in fields:
         _begin(session, fields["epoch"], changes)
     for name, value in fields.items():

@@ -201,9 +201,11 @@ class ScriptedHost:
         return Intent(primitive=primitive, target=SessionKey(self.name, session), **fields)
 
     def decision(self, key: RequestKey, option: str | None = "yes", **arguments: Any) -> Intent:
+        """A decision on what stands on the card now, by somebody who has read it for a second."""
+        self.now += 1_000
         request = self.fleet.requests[key]
         primitive = Primitive.APPROVE if request.kind is RequestKind.APPROVAL else Primitive.ANSWER
-        arguments.setdefault("seen", Seen(request.digest, self.now - 10_000, True))
+        arguments.setdefault("seen", Seen(request.digest, self.now - 1_000, True))
         return self.intent(primitive, key.session, request=key.request, option=option, **arguments)
 
     def send(self, primitive: Primitive, session: str = "s1", **arguments: Any) -> Trail:

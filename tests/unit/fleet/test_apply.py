@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from console.fleet.apply import Fleet
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.store import KEEP_ENDED
@@ -166,7 +168,7 @@ def test_what_lagged_is_a_gap_until_the_history_fills_it() -> None:
     host.seqs["s1"] = 3
     host.events("s1", {"kind": "message", "text": "d"})
     assert str(host.at().track.state(host.now)) == "gap 2-3"
-    page = [_message(2, "b"), _message(3, "c")]
+    page: list[Any] = [_message(2, "b"), _message(3, "c")]
     host.tell(f.Page(id="h", session="s1", epoch="e1", events=page, first=2, last=3, more=False))
     assert str(host.at().track.state(host.now)) == "whole"
     assert [e.text for e in host.at().log.entries()] == ["a", "b", "c", "d"]
