@@ -35,8 +35,6 @@ from websockets.typing import Subprotocol
 Data: TypeAlias = str | bytes
 
 PASSED_HEADERS: Final = ("Authorization", "User-Agent", "Origin")
-LINGER_S: Final = 0.01
-"""How long a frame is held back at most when nothing follows that it could change places with."""
 CLOSE_TIMEOUT_S: Final = 1.0
 
 
@@ -51,6 +49,8 @@ class Faults:
     reorder: float = 0.0
     """An `events` frame and those that follow it, up to `window`, arrive in any order; no other frame overtakes."""
     window: int = 4
+    linger_s: float = 0.01
+    """How long a frame is held back at most when nothing follows that it could change places with."""
     repeat_command: float = 0.0
     """A command reaches the host twice."""
     lose_command: float = 0.0
@@ -217,7 +217,7 @@ class _Pair:
     async def _pass_on(self) -> bool:
         """Take the next frame of the host; False once the connection was cut."""
         try:
-            async with asyncio.timeout(LINGER_S if self._held else None):
+            async with asyncio.timeout(self._proxy.faults.linger_s if self._held else None):
                 data = await self._host.recv()
         except TimeoutError:
             return await self._release()
