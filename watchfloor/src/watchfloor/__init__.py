@@ -20,7 +20,8 @@ if TYPE_CHECKING:
         Stopped,
         WatchfloorError,
     )
-    from watchfloor.harness.function import Run
+    from watchfloor.harness.function import FunctionHarness, Run
+    from watchfloor.harness.program import ProgramHarness
     from watchfloor.host.server import Host
 
 __all__ = [
@@ -29,8 +30,10 @@ __all__ = [
     "CapabilityNotSupported",
     "ConnectionFailed",
     "ContractError",
+    "FunctionHarness",
     "Host",
     "Interrupted",
+    "ProgramHarness",
     "Run",
     "StaleTarget",
     "Stopped",
@@ -38,7 +41,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "FunctionHarness": "watchfloor.harness.function",
     "Host": "watchfloor.host.server",
+    "ProgramHarness": "watchfloor.harness.program",
     "Run": "watchfloor.harness.function",
 }
 

@@ -91,7 +91,8 @@ class Desk:
     def remember(self, text: str) -> None:
         """The agent said this: part of the conversation."""
         self.said = text
-        self.port.conversation.messages.append(ConversationMessage("assistant", text))
+        with suppress(AgentError):  # a newer attempt has the conversation now
+            self.port.conversation.messages.append(ConversationMessage("assistant", text))
 
     # --- events
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -221,7 +222,8 @@ class FunctionSession:
         turn.steps.close(StaleTarget, f"turn {turn.desk.turn} is over")
         if self._turn is turn:
             self._turn = None
-            self._settle(turn, returned, error)
+            with suppress(StaleTarget):  # the host gave up first
+                self._settle(turn, returned, error)
 
     def _settle(self, turn: _Turn, returned: Returned, error: BaseException | None) -> None:
         if turn.ending is not _Ending.NONE or (self._stopping and error is not None):
@@ -317,4 +319,5 @@ class FunctionSession:
         _given_up.add(turn.task)
         turn.task.add_done_callback(_given_up.discard)
         self._turn = None
-        self._report_cut(turn, None)
+        with suppress(StaleTarget):
+            self._report_cut(turn, None)

@@ -56,9 +56,10 @@ class ProgramHarness:
     """Runs a command for each attempt.
 
     `argv` is the program and its arguments; `cwd` the folder it runs in (else that of the session); `env` its whole
-    environment (None: ours, without operator's tokens). `stdin` advertises `send`: a message is a line on its input.
-    `observe` advertises nothing. `grace_s` is the time between SIGTERM and SIGKILL. `echo` gets the output as it comes;
-    `ended` the return code (negative: the signal) once a run is over and all of its output was passed on.
+    environment (None: ours, without operator's tokens). `stdin` advertises `send`: a message is a line on its input,
+    typed once, also over relaunches. `observe` advertises nothing. `grace_s` is the time between SIGTERM and SIGKILL.
+    `echo` gets the output as it comes; `ended` the return code (negative: the signal) once a run is over and all of
+    its output was passed on.
 
     An attempt ends with the program: completed on exit status 0, failed on any other, stopped when it was told to
     stop. What the program left behind in its session is ended too.
@@ -84,6 +85,7 @@ class ProgramHarness:
         self._ended = ended
         self._grace_s = grace_s
         self._capabilities = Capabilities() if observe else _advertised(stdin=stdin)
+        self._typed: dict[str, set[str]] = {}
 
     @property
     def capabilities(self) -> Capabilities:
@@ -104,7 +106,8 @@ class ProgramHarness:
     async def start(self, spec: AttemptSpec, port: SessionPort) -> ProgramSession:
         """Start the program. Raises AgentError with one line that says why it cannot be started."""
         process = Process.spawn(self._argv, cwd=self._cwd or spec.cwd, env=self._env, stdin=self._stdin)
-        session = ProgramSession(process, port, self._capabilities, self._grace_s, self._echo, self._ended)
+        typed = self._typed.setdefault(spec.session_id, set())
+        session = ProgramSession(process, port, self._capabilities, self._grace_s, typed, self._echo, self._ended)
         session.begin(f"{shlex.join(self._argv)}  (process {process.pid})")
         return session
 
@@ -127,9 +130,13 @@ class ProgramSession:
         port: SessionPort,
         capabilities: Capabilities,
         grace_s: float,
+        typed: set[str],
         echo: Echo | None,
         ended: Ended | None,
     ) -> None:
+        # Refs of the messages that were written, to this process or an earlier one: a relaunch brings the mail of
+        # the last attempt again, and what was typed once must not be typed by itself a second time.
+        self._typed = typed
         self._process = process
         self._port = port
         self._capabilities = capabilities
@@ -226,13 +233,15 @@ class ProgramSession:
 
     def _hand_in(self, mail: Sequence[MailItem]) -> None:
         for item in mail:
-            self._input.put_nowait(item)
+            if item.ref not in self._typed:
+                self._input.put_nowait(item)
 
     async def _write_input(self) -> None:
         while True:
             item = await self._input.get()
             try:
                 await self._process.write((item.text + "\n").encode("utf-8", "replace"))
+                self._typed.add(item.ref)
             except (BrokenPipeError, asyncio.CancelledError) as error:
                 self._not_read(item)
                 if isinstance(error, asyncio.CancelledError):
