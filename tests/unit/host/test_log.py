@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchfloor.host.log import COMPACT_AT, EventLog, MemoryLog
@@ -51,6 +51,7 @@ def test_a_log_that_keeps_nothing_is_refused() -> None:
         memory(keep=0)
 
 
+@settings(deadline=None)
 @given(
     keep=st.integers(1, 40),
     batches=st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 30)), max_size=30),

@@ -9,6 +9,7 @@ from typing import Final
 from watchfloor.host.log import EventLog
 from watchfloor.host.operations import SUPPORTED
 from watchfloor.host.session import SessionCore
+from watchfloor.host.wire import sound
 from watchfloor.protocol.events import Delta, Event, event_line
 from watchfloor.protocol.model import (
     Capabilities,
@@ -16,7 +17,6 @@ from watchfloor.protocol.model import (
     Profile,
     RequestModel,
     ReseedOptions,
-    SessionKind,
     Summary,
     Traits,
 )
@@ -24,6 +24,7 @@ from watchfloor.words import ReseedMode
 
 SLOW_MS: Final = 1000
 """Least milliseconds between two patches of the fields that change with every event."""
+_DEFAULTS: Final = {name: field.default for name, field in Summary.model_fields.items() if not field.is_required()}
 SLOW: Final = frozenset({"head", "usage", "last"})
 
 
@@ -55,7 +56,7 @@ class Entry:
         for event in reversed(events):
             line = event_line(event)
             if line and not isinstance(event, Delta):
-                self.last = Last(at=event.at, kind=str(getattr(event, "kind", "")), text=line)
+                self.last = Last(at=event.at, kind=str(getattr(event, "kind", "")), text=sound(line))
                 return
 
 
@@ -100,9 +101,8 @@ class Roster:
         return id
 
     def whole(self, entry: Entry) -> Summary:
-        """The session's summary with every field that has a value."""
-        fields = self._fields(entry)
-        return Summary.model_validate({"id": entry.id, "kind": SessionKind.AGENT, **entry.fixed, **fields})
+        """The session's summary, every field set."""
+        return Summary.model_validate({"id": entry.id, **_DEFAULTS, **entry.fixed, **self._fields(entry)})
 
     def patch(self, entry: Entry, now: int) -> Summary | None:
         """What changed since the last patch, None for nothing that may be told yet."""

@@ -22,7 +22,7 @@ def wire(frame: Frame) -> bytes:
     try:
         return encode(frame)
     except ProtocolError:
-        tree = _sound(frame.model_dump(mode="json", exclude_unset=True))
+        tree = sound(frame.model_dump(mode="json", exclude_unset=True))
         return json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -89,13 +89,14 @@ def _too_large(event: Event, size: int) -> Event:
     return Raw(data=None, note=f"a {kind} of {size} bytes was left out", **place)
 
 
-def _sound(tree: Any) -> Any:
+def sound(tree: Any) -> Any:
+    """The same tree of JSON values with U+FFFD in place of every lone surrogate."""
     match tree:
         case str():
             return tree if tree.isascii() else tree.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case list():
-            return [_sound(item) for item in tree]
+            return [sound(item) for item in tree]
         case dict():
-            return {_sound(key): _sound(value) for key, value in tree.items()}
+            return {sound(key): sound(value) for key, value in tree.items()}
         case _:
             return tree
