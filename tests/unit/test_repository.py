@@ -111,3 +111,9 @@ def test_tracked_files_name_no_registry_and_no_path_of_a_machine() -> None:
 @pytest.mark.parametrize("text", ["https://" + "pypi" + ".org/simple", "see /" + "work/shared/x", "../" + "shared/x"])
 def test_the_patterns_match_what_they_are_for(text: str) -> None:
     assert any(pattern.search(text) for pattern in FOREIGN)
+
+
+def test_the_code_in_the_readme_is_the_code_of_the_example() -> None:
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block is not None
+    assert block.group(1) in (ROOT / "examples" / "approval.py").read_text()
