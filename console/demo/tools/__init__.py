@@ -1,0 +1,1 @@
+"""Small programs that the demo puts into its workspace and runs there."""
