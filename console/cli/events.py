@@ -187,7 +187,7 @@ class _Printer:
     def _print(self, session: str, epoch: str, event: Event) -> None:
         source = self.link.name if self.link is not None else ""
         if self._args.json:
-            data = _masked(event.model_dump(mode="json", exclude_unset=True))
+            data = _masked(event.model_dump(mode="json", exclude_none=True))
             out.record({"source": source, "session": session, "epoch": epoch, "event": data})
             return
         from console.intake_events import event_fact
@@ -197,7 +197,7 @@ class _Printer:
         first, *rest = redact(fact.text)[0].rstrip("\n").split("\n")
         name = "" if self._args.session is not None else f"{clean_line(session)}  "
         words = "  ".join(part for part in (fact.head, first) if part)
-        out.line(Clean(f"{at}  {name}{fact.kind:<16}  {clean_line(words)}".rstrip()))
+        out.line(Clean(f"{at}  {fact.kind:<16}  {name}{clean_line(words)}".rstrip()))
         for line in rest:
             out.line(Clean(f"          {line}"))
 

@@ -7,13 +7,10 @@ import sys
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 from console.cli import out
-from console.config import state_folder
 from watchfloor.errors import AddressInUse, ConfigError, ConnectionFailed, WatchfloorError
-from watchfloor.text import clean, redact
 
 OK: Final = 0
 BUG: Final = 1
@@ -74,20 +71,13 @@ def _forget_stdout() -> None:
 
 def _unexpected(error: Exception) -> str:
     """Write the whole story into the log; returns the line that says where."""
-    path = state_folder() / "watchfloor.log"
+    from console.cli import logs  # loads `logging`, which nothing else in the way of `--version` needs
+
     what = f"{type(error).__name__} (a fault of this program, not of yours)"
-    try:
-        write_log(path, error)
-    except OSError as fault:
-        return f"{what}; it could not be written to {path}: {fault.strerror or fault}"
-    return f"{what}; what happened is in {path}"
-
-
-def write_log(path: Path, error: BaseException) -> None:
-    """Append the traceback to the log, which only its user can read. Known forms of secrets are masked."""
+    at = datetime.now(UTC).isoformat(timespec="seconds")
     story = "".join(traceback.format_exception(error))
-    masked, _ = redact(clean(story))
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(f"--- {datetime.now(UTC).isoformat(timespec='seconds')} pid {os.getpid()}\n{masked}\n")
+    try:
+        logs.append(f"{at} {os.getpid()} unexpected: {story}")
+    except OSError as fault:
+        return f"{what}; it could not be written to {logs.log_path()}: {fault.strerror or fault}"
+    return f"{what}; what happened is in {logs.log_path()}"

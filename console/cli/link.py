@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from console.audit import Audit
+from console.cli import logs
 from console.cli.exits import Fail
 from console.cli.targets import named, operator
 from console.config import load, state_folder
@@ -135,6 +136,7 @@ async def attached(
     """
     from console.connectors.registry import connector_for
 
+    logs.keep()
     config = load()
     (target,) = named(args, config, [args.url])
     target = replace(target, record=record, start_at_head=True)

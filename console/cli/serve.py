@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import shutil
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from console.cli import out
+from console.cli import logs, out
 from console.cli.echo import Echo
 from console.cli.exits import OK, Fail, Usage
 from console.cli.targets import operator
@@ -43,6 +44,9 @@ _UNREACHABLE: Final = 8
 
 def demo(args: Namespace) -> int:
     """Serve the demo fleet until Ctrl-C. Raises AddressInUse, ConfigError, Usage, Fail."""
+    logs.keep()
+    # Agents of the demo fail on purpose: the console shows that, and our own log is not the place for it.
+    logging.getLogger("watchfloor.harness").setLevel(logging.CRITICAL)
     tokens = _tokens(read_token(Path(args.token_file))) if args.token_file is not None else None
     return asyncio.run(_demo(args, tokens))
 
@@ -82,6 +86,7 @@ def _read_out(ends: _Ends) -> None:
 
 def run(args: Namespace) -> int:
     """Run a program and serve it. Raises AddressInUse, Usage, Fail."""
+    logs.keep()
     if shutil.which(args.program[0]) is None:
         raise Fail(f"there is no program {args.program[0]!r}", NO_PROGRAM)
     echo = Echo()

@@ -47,7 +47,9 @@ def _open(args: Namespace, config: Config, targets: Sequence[Target], process: D
     if not _utf8():
         config = replace(config, ascii=True)
     from console.app import run
+    from console.cli import logs
 
+    logs.keep()
     try:
         return run(targets=targets, config=config, demo=process, read_only=args.read_only or config.read_only)
     finally:

@@ -1,0 +1,228 @@
+"""`watchfloor run`: a program as a session, in the terminal as well as in the consoles."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.sockets.cli_kit import PATIENCE_S, Program, appears, until
+
+LOOP = "echo begun; touch begun; while :; do sleep 0.05; done"
+STATE = Path("/proc/self/stat")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+class Running:
+    """A `watchfloor run` that listens."""
+
+    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
+        self.process = process
+        self.url = url
+
+    async def ends(self) -> tuple[int, str, str]:
+        """Its status and what it printed."""
+        output, errors = await asyncio.wait_for(self.process.communicate(), PATIENCE_S)
+        assert b"Traceback" not in errors
+        return self.process.returncode or 0, output.decode(), errors.decode()
+
+
+@asynccontextmanager
+async def running(program: Program, *words: str) -> AsyncIterator[Running]:
+    process = await program.start("run", *words, cwd=program.home)
+    assert process.stderr is not None
+    try:
+        first = (await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)).decode()
+        assert first.startswith("listening on ws://127.0.0.1:"), first
+        yield Running(process, first.removeprefix("listening on ").strip())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+def _letter(pid: int) -> str:
+    """The state of a process as the process table has it."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _gone(pid: int) -> Callable[[], bool | None]:
+    def look() -> bool | None:
+        try:
+            return True if _letter(pid) in "ZX" else None
+        except FileNotFoundError:
+            return True
+
+    return look
+
+
+async def _pid(folder: Path) -> int:
+    return int(await appears(folder / "pid"))
+
+
+async def test_its_output_is_ours_and_exit_hands_on_its_status(program: Program) -> None:
+    script = "printf 'out\\n'; printf 'err\\n' >&2; exit 3"
+    async with running(program, "--exit", "--", "sh", "-c", script) as run:
+        assert await run.ends() == (3, "out\n", "err\n")
+
+
+async def test_a_program_that_is_killed_ends_as_in_a_shell(program: Program) -> None:
+    async with running(program, "--exit", "--", "sh", "-c", "kill -9 $$") as run:
+        assert (await run.ends())[0] == 128 + signal.SIGKILL
+
+
+async def test_output_is_passed_on_byte_by_byte(program: Program) -> None:
+    script = "printf 'no end of line \\033[31m\\377'"
+    process = await program.start("run", "--exit", "--", "sh", "-c", script)
+    output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert output == b"no end of line \x1b[31m\xff"
+
+
+async def test_a_program_that_is_not_there(program: Program) -> None:
+    done = await program("run", "--", "no-such-program")
+    assert (done.code, done.out, done.err) == (127, "", "watchfloor: there is no program 'no-such-program'\n")
+
+
+async def test_a_program_that_cannot_be_started(program: Program, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF is not what this is")
+    broken.chmod(0o755)
+    done = await program("run", "--exit", "--", str(broken))
+    assert done.code == 126
+
+
+async def test_consoles_find_it_by_name_until_it_ends(program: Program, tmp_path: Path) -> None:
+    async with running(program, "--name", "looper", "--", "sh", "-c", LOOP) as run:
+        await appears_empty(tmp_path / "begun")
+        record = (await program("sessions", "looper", "--json")).record
+        assert (record["source"], record["session"], record["lifecycle"]) == ("looper", "looper", "running")
+        assert record["capabilities"] == ["pause", "resume", "stop"]
+        (file,) = (tmp_path / "run").iterdir()
+        assert file.stat().st_mode & 0o777 == 0o600
+        run.process.send_signal(signal.SIGINT)
+        assert (await run.ends())[0] == 130
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+async def test_without_its_token_nobody_gets_in(program: Program) -> None:
+    async with running(program, "--", "sh", "-c", LOOP) as run:
+        stranger = program.but(WATCHFLOOR_RUNTIME_DIR=str(program.home / "elsewhere"))
+        done = await stranger("sessions", run.url)
+    assert done.code == 7
+    assert "wants a token (401)" in done.err
+
+
+@pytest.mark.skipif(not STATE.exists(), reason="there is no process table to look at")
+async def test_pause_stops_the_process_and_resume_lets_it_go_on(program: Program, tmp_path: Path) -> None:
+    script = f"echo $$ > pid; {LOOP}"
+    async with running(program, "--name", "looper", "--", "sh", "-c", script) as run:
+        pid = await _pid(tmp_path)
+        paused = await program("pause", "looper", "looper", "--wait", "10", "--json")
+        assert (paused.code, paused.record["effect"]) == (0, "seen")
+        assert _letter(pid) == "T"
+        resumed = await program("resume", "looper", "looper", "--wait", "10", "--json")
+        assert (resumed.code, resumed.record["effect"]) == (0, "seen")
+        assert _letter(pid) in "RS"
+        await program("pause", "looper", "looper", "--wait", "10")
+        run.process.send_signal(signal.SIGINT)
+        assert (await run.ends())[0] == 130
+        assert await until(_gone(pid))
+
+
+async def test_it_stays_after_the_end_and_can_be_run_again(program: Program, tmp_path: Path) -> None:
+    script = "echo line >> lines; exit 4"
+    async with running(program, "--name", "once", "--", "sh", "-c", script) as run:
+        await appears(tmp_path / "lines")
+
+        async def lifecycle() -> str:
+            return str((await program("sessions", "once", "--json")).record["lifecycle"])
+
+        while await lifecycle() != "failed":
+            pass
+        again = await program("resume", "once", "once", "--wait", "10", "--json")
+        assert (again.code, again.record["effect"]) == (0, "seen")
+        await until(lambda: True if (tmp_path / "lines").read_text() == "line\nline\n" else None)
+        while await lifecycle() != "failed":
+            pass
+        assert (await program("sessions", "once", "--json")).record["attempt"] == 2
+        run.process.send_signal(signal.SIGINT)
+        assert (await run.ends())[0] == 130
+
+
+async def test_a_message_is_a_line_on_its_input(program: Program, tmp_path: Path) -> None:
+    script = 'read line; echo "got $line"; read line; echo "got $line" > got'
+    async with running(program, "--stdin", "--exit", "--name", "reader", "--", "sh", "-c", script) as run:
+        assert (await program("send", "reader", "reader", "first line")).code == 0
+        assert (
+            await program(
+                "send",
+                "reader",
+                "reader",
+                "-",
+            )
+        ).code == 2, "nothing was given"
+        sent = await program("send", "reader", "reader", "-", stdin="s3cret\n")
+        assert sent.code == 0
+        assert (await run.ends())[:2] == (0, "got first line\n")
+    assert (tmp_path / "got").read_text() == "got s3cret\n"
+
+
+async def test_observed_it_offers_nothing(program: Program) -> None:
+    async with running(program, "--observe", "--name", "looper", "--", "sh", "-c", LOOP):
+        assert (await program("sessions", "looper", "--json")).record["capabilities"] == []
+        done = await program("stop", "looper", "looper")
+        assert done.code == 3
+        assert "observe only" in done.err
+
+
+async def test_the_second_ctrl_c_kills_what_ignores_the_first(program: Program, tmp_path: Path) -> None:
+    script = f"trap '' TERM; echo $$ > pid; {LOOP}"
+    async with running(program, "--name", "stubborn", "--", "sh", "-c", script) as run:
+        pid = await _pid(tmp_path)
+        await appears_empty(tmp_path / "begun")
+        run.process.send_signal(signal.SIGINT)
+        await until_stopping(program)
+        run.process.send_signal(signal.SIGINT)
+        assert (await run.ends())[0] == 130
+        assert await until(_gone(pid))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+async def test_it_never_outlives_us(program: Program, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    async with running(program, "--", "sh", "-c", f"echo $$ > pid; {LOOP}") as run:
+        pid = await _pid(tmp_path)
+        run.process.send_signal(number)
+        assert (await run.ends())[0] == code
+        assert await until(_gone(pid))
+
+
+async def test_a_terminal_that_nobody_reads_does_not_hold_up_the_host(program: Program, tmp_path: Path) -> None:
+    script = "echo $$ > pid; exec yes 'a line that fills every pipe'"
+    process = await program.start("run", "--name", "flood", "--", "sh", "-c", script, cwd=tmp_path)
+    try:
+        await _pid(tmp_path)
+        # Nothing has read its standard output: the pipe to us is full by now, and stays so.
+        stopped = await program("stop", "flood", "flood", "--kill", "--wait", "10", "--json")
+        assert (stopped.code, stopped.record["effect"]) == (0, "seen")
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def appears_empty(path: Path) -> None:
+    await until(lambda: True if path.exists() else None)
+
+
+async def until_stopping(program: Program) -> None:
+    """Until the host says that the session is being stopped."""
+    async with asyncio.timeout(PATIENCE_S):
+        while "stopping" not in (await program("sessions", "stubborn")).out:
+            pass
