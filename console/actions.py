@@ -89,7 +89,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _decide("approve", "a", "approve", "allow what is shown, this once", OptionKind.ALLOW),
     _decide("options", "A", "options", "every option that the request offers", None),
     _decide("deny", "d", "deny", "deny what is shown", OptionKind.DENY),
-    _decide("deny_reason", "D", "deny, say why", "deny, and tell the agent why", OptionKind.DENY),
+    _decide("deny_reason", "D", "with reason", "deny, and tell the agent why", OptionKind.DENY),
     Action(
         "answer",
         ("o",),
@@ -126,7 +126,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned"),
     Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True),
     Action("quit", ("q",), "quit", "leave; says first what goes on and what ends", Group.APPLICATION, footer=True),
-    Action("leave", ("ctrl+c", "ctrl+q"), "leave", "close what is asked; else as quit", Group.APPLICATION, everywhere=True),
+    Action("leave", ("ctrl+c", "ctrl+q"), "leave", "close what is asked; quit", Group.APPLICATION, everywhere=True),
 )
 
 BY_ID: Final = {action.id: action for action in ACTIONS}

@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from datetime import tzinfo
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -21,6 +22,7 @@ from textual.binding import Binding, BindingType
 from console.actions import ACTIONS, actions
 from console.audit import Audit
 from console.config import state_folder
+from console.demo.process import NAME as DEMO
 from console.hub import Hub
 from console.keymap import keymap
 from console.screens.collector import Collector
@@ -92,6 +94,7 @@ class Watchfloor(App[int]):
         audit: Audit,
         demo: DemoProcess | None = None,
         read_only: bool = False,
+        tz: tzinfo | None = None,
     ) -> None:
         """Create the application.
 
@@ -103,6 +106,7 @@ class Watchfloor(App[int]):
             audit: Where interventions are written down.
             demo: A demo to start, and to end with the console.
             read_only: No intervention leaves this console.
+            tz: The zone that times are shown in; that of the machine if None.
         """
         self._look = load_theme(config.theme or DEFAULT_THEME)
         super().__init__()
@@ -119,7 +123,9 @@ class Watchfloor(App[int]):
             glyphs=load_glyphs("ascii" if config.ascii else "unicode"),
             clock=clock,
             collector=self._collector,
+            ours=[] if demo is None else [DEMO],
             debug_keys=os.environ.get("WATCHFLOOR_DEBUG_KEYS") == "1",
+            tz=tz,
         )
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -160,10 +166,9 @@ class Watchfloor(App[int]):
     def _expected(self) -> list[Target]:
         if self._demo is None:
             return list(self._targets)
-        from console.demo.process import NAME
         from watchfloor.connector import Target
 
-        return [*self._targets, Target(name=NAME, url="")]
+        return [*self._targets, Target(name=DEMO, url="")]
 
     def _begin(self) -> None:
         self.run_worker(self._connect(), exit_on_error=True)
@@ -172,13 +177,12 @@ class Watchfloor(App[int]):
         loading = asyncio.create_task(asyncio.to_thread(_load_network))
         targets = list(self._targets)
         if self._demo is not None:
-            from console.demo.process import NAME
             from watchfloor.errors import Unreachable
 
             try:
                 targets.append(await self._demo.start())
             except Unreachable as fault:
-                self.fleet_screen.complain(NAME, str(fault))
+                self.fleet_screen.complain(DEMO, str(fault))
         await loading
         self.hub.start(targets)
         self._collector.take_over(self._clock())

@@ -95,7 +95,7 @@ def card(
         flags=_flags(store, session, source, request, now),
         options=options_of(store, session, request, now, keys, read_only=read_only) if request.open else (),
         open=request.open,
-        ending=clean_line(over.reason) if over is not None else NOTHING,
+        ending=clean_line(over.reason.removeprefix("already ")) if over is not None else NOTHING,
         deadline=_deadline(request, source, now, tz),
         armed=_armed(request, seen, now, arm_ms),
     )

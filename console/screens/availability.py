@@ -22,6 +22,18 @@ _OFFERS: Final[Mapping[OptionKind, Callable[[RequestFact], OptionFact | None]]] 
     OptionKind.DENY: option_deny,
 }
 
+_BOTH: Final = frozenset(RequestKind)
+_KINDS: Final[Mapping[str, frozenset[RequestKind]]] = {
+    "approve": frozenset({RequestKind.APPROVAL}),
+    "options": _BOTH,
+    "deny": _BOTH,
+    "deny_reason": _BOTH,
+    "answer": frozenset({RequestKind.QUESTION}),
+}
+"""What kinds of request a key decides."""
+
+_A: Final = {RequestKind.APPROVAL: "an approval, not a question", RequestKind.QUESTION: "a question: answer it"}
+
 _ONLY_WITH_REQUEST: Final = frozenset({"options", "deny", "deny_reason"})
 """Ways to decide; while nothing is open one key stands for them all."""
 
@@ -46,6 +58,8 @@ def standing(
     label = Clean(action.label)
     if action.primitive is None:
         return Standing(True, label)
+    if request is not None and action.needs is Needs.REQUEST and request.kind not in _KINDS[action.id]:
+        return Standing(False, label, Clean(f"this is {_A[request.kind]}"))
     if key is None:
         return Standing(False, label, Clean("no session is selected"))
     session = store.sessions.get(key)
@@ -110,6 +124,12 @@ def _not_decidable(action: Action, request: Request | None) -> Standing | None:
     if action.option is not None and _OFFERS[action.option](fact) is None:
         word = "approve it just this once" if action.option is OptionKind.ALLOW else "deny it"
         return Standing(False, label, Clean(f"this request offers no way to {word}"))
-    if action.id == "options" and not fact.options:
-        return Standing(False, label, Clean("this request lists no options"))
+    if action.id == "options" and not _more(fact):
+        return Standing(False, label, Clean("this request offers nothing else"))
     return None
+
+
+def _more(fact: RequestFact) -> bool:
+    """Does it offer anything that no key of its own stands for?"""
+    own = [option_once(fact), option_deny(fact)]
+    return any(option not in own for option in fact.options)

@@ -62,6 +62,9 @@ class FactsPane(Facts, can_focus=True):
     """Facts that can have the keys, to be scrolled."""
 
 
+_NOTHING: Final[Segment] = (Clean(""), "plain")
+
+
 class _Says(NamedTuple):
     left: Sequence[Segment]
     right: Sequence[Segment] = ()
@@ -70,7 +73,7 @@ class _Says(NamedTuple):
 class Board:
     """Paints what has changed, and once a second what the time alone changes."""
 
-    def __init__(self, hub: Hub, keys: Keymap, glyphs: GlyphSet, *, debug_keys: bool, tz: tzinfo | None = None) -> None:
+    def __init__(self, hub: Hub, keys: Keymap, glyphs: GlyphSet, *, debug_keys: bool, tz: tzinfo | None) -> None:
         self.marks: Final = Marks(**glyphs.marks)
         self._glyphs: Final[Mapping[str, str]] = {
             **glyphs.states,
@@ -90,13 +93,15 @@ class Board:
         self._second = -1
         self._roster_changes = Changes()
         self._roster_rests_until = 0.0
-        self._notice: Segment = (Clean(""), "plain")
+        self._notice: Segment = _NOTHING
+        self._trailed: Segment = _NOTHING
         self._notice_until = 0
         self._pressed = 0
         self._dirty = True
 
     def bind(self, screen: Widget) -> None:
         """Take up the widgets, once they are there."""
+        self._screen = screen
         self.roster = screen.query_one(Roster)
         self.log = screen.query_one(EventLog)
         self.card = screen.query_one(RequestCard)
@@ -130,7 +135,7 @@ class Board:
     def say(self, text: Clean, tone: Tone, now: int) -> None:
         """Say this at once, in the line for notices."""
         self._notice, self._notice_until = (text, tone), now + NOTICE_MS
-        self._paint_notice(now)
+        self._paint_lines(now)
 
     def turn_to(self, key: SessionKey | None) -> None:
         """Show the log of this session."""
@@ -204,7 +209,7 @@ class Board:
             self._paint_bars(now)
         if everything or selected in changes.sessions or changes.sources or changes.trails or changes.requests:
             self._paint_selected(now, selected, shown, standings)
-        self._paint_notice(now)
+        self._paint_lines(now)
         if self.drawer.is_open:
             self.drawer.refresh_drawer()
 
@@ -221,8 +226,12 @@ class Board:
 
     def _paint_bars(self, now: int) -> None:
         fleet = self._hub.fleet
+        contacts = contact_segments(fleet, now)
+        # Who is not heard matters more than what this is.
+        if all(source.live for source in fleet.sources.values()) or not self._screen.has_class("-narrow"):
+            contacts = ((Clean("watchfloor"), "plain"), *contacts)
         self._top.status = _Says(
-            ((Clean("watchfloor"), "plain"), *contact_segments(fleet, now)),
+            contacts,
             (*need_segments(fleet, now, self._glyphs), (clock_time(now, self._tz), "quiet")),
         )
         right: list[Segment] = []
@@ -241,16 +250,19 @@ class Board:
         self._footer.items = footer_keys(standings(), self._keys, fleet)
         self._rule.say(self._log_title(selected, now), active=self.log.has_focus)
         trail = self._last_trail(selected, shown.key if shown is not None else None)
-        self._trail.status = _Says((trail_segment(trail, self._tz),) if trail is not None else ())
+        self._trailed = trail_segment(trail, self._tz) if trail is not None else _NOTHING
 
-    def _paint_notice(self, now: int) -> None:
+    def _paint_lines(self, now: int) -> None:
+        """How far the last command has come, and what there is to be said; on a low screen both share a line."""
         if now < self._notice_until:
             said = self._notice
-        elif not self._pressed:
-            said = hint(self._hub.fleet, self._keys)
         else:
-            said = (Clean(""), "plain")
-        self._notice_bar.status = _Says((said,) if said[0] else ())
+            said = _NOTHING if self._pressed else hint(self._hub.fleet, self._keys)
+        trailed = self._trailed
+        if self._screen.has_class("-low"):
+            trailed, said = (said if said[0] else trailed), _NOTHING
+        for bar, segment in ((self._trail, trailed), (self._notice_bar, said)):
+            bar.status = _Says((segment,) if segment[0] else ())
 
     def _log_title(self, selected: SessionKey | None, now: int) -> list[Segment]:
         session = self._hub.fleet.sessions.get(selected) if selected is not None else None

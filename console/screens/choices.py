@@ -43,6 +43,9 @@ class Choices(LineView):
         + """
     Choices {
         background: $wf-card;
+        scrollbar-background: $wf-card;
+        scrollbar-background-hover: $wf-card;
+        scrollbar-background-active: $wf-card;
         & > .choices--key { color: $wf-attention; text-style: bold; }
         & > .choices--detail { color: $wf-quiet; }
         & > .choices--cursor { background: $wf-cursor; }

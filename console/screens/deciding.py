@@ -267,7 +267,9 @@ def _choice_field(asked: _Asked, desk: Desk) -> Ask:
     field = asked.field
     choices = list(_listed(field.choices))
     if field.free_text:
-        choices.append(Choice(_WRITE, Clean("o"), Clean("something else, in words")))
+        # The card counts it among the choices.
+        key = _keys(len(choices) + 1)[-1]
+        choices.append(Choice(_WRITE, Clean(key or "o"), Clean("something else, in words"), also="o"))
 
     def then(given: Answer) -> None:
         value = given.values[0]

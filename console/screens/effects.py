@@ -135,15 +135,14 @@ def stopping(session: Session, kill: bool) -> tuple[Clean, ...]:
 
 
 def option_note(option: OptionFact) -> tuple[Clean, ...]:
-    """What an option does, one line each: reach, what it grants word for word, what follows."""
-    lines: list[Clean] = []
-    reach = _SCOPE[option.scope]
-    lasting = "; it stays in force after this session" if option.persists else ""
-    lines.append(Clean(f"{reach}{lasting}"))
+    """What an option does: reach and what follows, then each thing that it grants, word for word."""
+    words = [_SCOPE[option.scope]]
+    if option.persists:
+        words.append("it stays in force after this session")
+    if follows := _THEN.get(option.kind, {}).get(option.then):
+        words.append(follows)
+    lines = [Clean("; ".join(words))]
     lines.extend(Clean(f"grants: {clean_line(grant)}") for grant in option.grants)
     if option.note:
         lines.append(Clean(f"the source says: {option.note}"))
-    follows = _THEN.get(option.kind, {}).get(option.then)
-    if follows:
-        lines.append(Clean(follows))
     return tuple(lines)

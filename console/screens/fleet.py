@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import tzinfo
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -55,7 +56,7 @@ class FleetScreen(Screen[None]):
     """The first screen. What it knows is in the hub; here is only where the operator looks, and what was said."""
 
     CSS_PATH = "fleet.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - declared so by the toolkit
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-broad")]  # noqa: RUF012 - declared so by the toolkit
     VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = "#roster"
 
@@ -76,7 +77,9 @@ class FleetScreen(Screen[None]):
         glyphs: GlyphSet,
         clock: Clock,
         collector: Collector,
+        ours: Collection[str] = (),
         debug_keys: bool = False,
+        tz: tzinfo | None = None,
     ) -> None:
         """Create the screen.
 
@@ -87,7 +90,9 @@ class FleetScreen(Screen[None]):
             glyphs: The characters it is drawn with.
             clock: Milliseconds since 1970 UTC.
             collector: Told of keys, and asked to collect in between.
+            ours: Names of the sources that end with this console.
             debug_keys: Show how many keys were handled.
+            tz: The zone that times are shown in; that of the machine if None.
         """
         super().__init__()
         self._hub = hub
@@ -95,11 +100,12 @@ class FleetScreen(Screen[None]):
         self._keys = keys
         self._clock = clock
         self._collector = collector
+        self._ours = frozenset(ours)
         self._changes = Changes()
         self._selected: SessionKey | None = None
         self._aimed = True
         self._shown: Shown | None = None
-        self._board: Final = Board(hub, keys, glyphs, debug_keys=debug_keys)
+        self._board: Final = Board(hub, keys, glyphs, debug_keys=debug_keys, tz=tz)
         self._marks = self._board.marks
         self.set_class(not self._marks.rule.strip("-"), "-ascii")
 
@@ -123,20 +129,20 @@ class FleetScreen(Screen[None]):
     def on_mount(self) -> None:
         """Paint what is known already, then whatever changes."""
         self._board.bind(self)
-        self._paint(everything=True)
+        self.paint(everything=True)
         self.set_interval(TICK_S, self._tick)
 
     def on_screen_resume(self) -> None:
         """What changed while another screen was in front."""
         if self._board.bound:
-            self._paint(everything=True)
+            self.paint(everything=True)
 
     def on_resize(self) -> None:
         """Say so where nothing can be read any more."""
         columns, rows = self.size
         self.set_class(columns < LEAST[0] or rows < LEAST[1], "-tiny")
         if self._board.bound:
-            self._paint(everything=True)
+            self.paint(everything=True)
 
     # -------------------------------------------------------------- painting
 
@@ -153,10 +159,11 @@ class FleetScreen(Screen[None]):
     def _tick(self) -> None:
         now = self._clock()
         if self.is_active:
-            self._paint()
+            self.paint()
         self._collector.tick(now)
 
-    def _paint(self, *, everything: bool = False) -> None:
+    def paint(self, *, everything: bool = False) -> None:
+        """Paint what has changed since the last time, or all of it."""
         now = self._clock()
         changes, self._changes = self._changes, Changes()
         board = self._board
@@ -206,14 +213,14 @@ class FleetScreen(Screen[None]):
         self._board.key_pressed()
         action = self._actions.get(id)
         if action is None:
-            self.say(Clean(f"{BY_ID[id].label}: this console only watches"), "attention")
+            self.say(Clean(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches"), "attention")
         elif (decide := DECIDES.get(id)) is not None:
             self._decide(action, decide)
         elif (steer := STEERS.get(id)) is not None:
             self._steer(action, steer)
         else:
             ACTS[id](self)
-        self._paint()
+        self.paint()
 
     def _decide(self, action: Action, flow: Decide) -> None:
         shown = self._shown
@@ -228,7 +235,7 @@ class FleetScreen(Screen[None]):
         request = self.fleet.requests.get(shown.key)
         session = self.fleet.sessions.get(shown.key.owner)
         if request is None or session is None or not request.open:
-            self.say(Clean(f"{action.label}: the request has ended"), "attention")
+            self.say(Clean(f"{self._keys.shown(action.id)} {action.label}: the request has ended"), "attention")
         elif early := shown.too_new(self._clock()):
             self.say(early, "attention")
         elif not self._refuse(action, request) and not self._sent_already(request):
@@ -245,7 +252,7 @@ class FleetScreen(Screen[None]):
         """Say why the action does not work, if it does not."""
         stands = standing(self.fleet, action, self._selected, request, self._clock(), read_only=self._hub.read_only)
         if not stands.works:
-            self.say(Clean(f"{action.label}: {stands.reason}"), "attention")
+            self.say(Clean(f"{self._keys.shown(action.id)} {action.label}: {stands.reason}"), "attention")
         return not stands.works
 
     def _sent_already(self, request: Request) -> bool:
@@ -343,7 +350,7 @@ class FleetScreen(Screen[None]):
 
     def toggle_facts(self) -> None:
         """Show the facts where there is no room for them beside."""
-        if self.has_class("-wide"):
+        if not self.has_class("-narrow"):
             self.say(Clean("the facts stand at the right"))
             return
         self.toggle_class("-facts")
@@ -407,7 +414,7 @@ class FleetScreen(Screen[None]):
         elif drawer.is_open:
             drawer.close()
         else:
-            self.ask(leaving.ask(self.fleet, lambda: self.app.exit(0)))
+            self.ask(leaving.ask(self.fleet, self._ours, lambda: self.app.exit(0)))
 
     # -------------------------------------------------------------- what the flows need
 

@@ -17,44 +17,43 @@ LEAVE: Final = "leave"
 _NAMED: Final = 4
 
 
-def ask(store: Store, leave: Callable[[], None]) -> Ask:
-    """The question, and what hangs on it."""
+def ask(store: Store, ours: frozenset[str], leave: Callable[[], None]) -> Ask:
+    """The question, and what hangs on it. `ours`: the sources that this console has started."""
     return Ask(
         name=LEAVE,
         title=((Clean("quit?"), "plain"),),
-        about=consequences(store),
+        about=consequences(store, ours),
         choices=(Choice("quit", Clean("y"), Clean("quit"), also="q"),),
         then=lambda _: leave(),
     )
 
 
-def consequences(store: Store) -> tuple[Segment, ...]:
+def consequences(store: Store, ours: frozenset[str]) -> tuple[Segment, ...]:
     """What leaving means for the sessions, one line each."""
     alive = [s for s in store.sessions.values() if not s.placeholder and s.lifecycle not in TERMINAL]
-    ending = [session for session in alive if _ends_with_us(store, session)]
+    ending = [session for session in alive if _ends_with_us(store, ours, session)]
     staying = len(alive) - len(ending)
+    gone = {session.key for session in ending}
     lines: list[Segment] = []
     if ending:
         demo = all(session.demo for session in ending)
         what = f"the demo and its {_count(len(ending), 'agent')}" if demo else _listed(ending)
-        lines.append((Clean(f"{what} end with this console"), "attention"))
+        lines.append((Clean(f"with this console end {what}"), "attention"))
     if staying:
-        lines.append((Clean(f"{_count(staying, 'session')} elsewhere go on without it"), "plain"))
-    waiting = sum(
-        1 for request in store.requests.values() if request.open and not _gone_with(store, request.key.owner, ending)
-    )
+        lines.append((Clean(f"without it go on {_count(staying, 'session')} elsewhere"), "plain"))
+    waiting = sum(1 for request in store.requests.values() if request.open and request.key.owner not in gone)
     if waiting:
-        lines.append((Clean(f"{_count(waiting, 'request')} stay open until somebody decides"), "plain"))
+        lines.append((Clean(f"open until somebody decides: {_count(waiting, 'request')}"), "plain"))
     return tuple(lines)
 
 
-def _ends_with_us(store: Store, session: Session) -> bool:
+def _ends_with_us(store: Store, ours: frozenset[str], session: Session) -> bool:
     profile = store.profile(session)
-    return session.owned or session.demo or (profile is not None and bool(profile.traits.get("ends_with_client")))
-
-
-def _gone_with(store: Store, key: object, ending: list[Session]) -> bool:
-    return any(session.key == key for session in ending)
+    return (
+        session.owned
+        or session.key.source in ours
+        or (profile is not None and bool(profile.traits.get("ends_with_client")))
+    )
 
 
 def _listed(sessions: list[Session]) -> str:

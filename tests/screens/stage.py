@@ -1,0 +1,106 @@
+"""The real application, played to by scripted hosts: what they say goes through the intake into its own fleet."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from console.app import Watchfloor
+from console.audit import Audit
+from console.config import Config
+from console.fleet.changes import Changes
+from console.fleet.facts import ContactFact, RequestKey, SessionKey
+from console.fleet.state import NOTHING
+from tests.unit.fleet.scripted import ScriptedHost
+from watchfloor.protocol import frames as f
+from watchfloor.text import clean_line
+from watchfloor.words import Contact, Role
+
+NOON = int(datetime(2026, 11, 30, 14, 5, 22, tzinfo=UTC).timestamp() * 1000)
+SMALL, LARGE = (80, 24), (160, 50)
+PATIENCE_S = 10.0
+STEP_S = 0.01
+
+
+class Clock:
+    """A clock that stands until a test moves it. Milliseconds since 1970 UTC."""
+
+    def __init__(self, now: int = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def console(
+    clock: Clock, *, read_only: bool = False, ascii: bool = False, folder: Path | None = None, **rest: Any
+) -> Watchfloor:
+    """A console without sources of its own; times are shown in UTC."""
+    where = folder or Path(tempfile.gettempdir()) / "watchfloor-stage"
+    return Watchfloor(
+        targets=rest.pop("targets", ()),
+        config=Config(path=where / "config.toml", ascii=ascii),
+        clock=clock,
+        by="ops",
+        audit=Audit(where / "audit", clock=clock),
+        read_only=read_only,
+        tz=UTC,
+        **rest,
+    )
+
+
+class StagedHost(ScriptedHost):
+    """A host whose words come straight out of the console's intake."""
+
+    def __init__(self, app: Watchfloor, clock: Clock, name: str = "local", *, role: Role = Role.OPERATOR) -> None:
+        self._app = app
+        self._clock = clock
+        super().__init__(name=name, live=False)
+        self.now = clock.now
+        self.fleet = app.hub.fleet
+        self.contact(Contact.LIVE)
+        self.welcome(role)
+        self.tell(f.Watching(session="*", from_pos=0, through=0))
+
+    def tell(self, *frames: f.HostFrame | f.UnknownFrame) -> Changes:
+        self.now = self._clock.now
+        changes = super().tell(*frames)
+        self._app.take(changes)
+        return changes
+
+    def contact(self, contact: Contact, why: str = "", tries: int = 0) -> Changes:
+        self.now = self._clock.now
+        fact = ContactFact(self.name, contact, self.now, clean_line(why) if why else NOTHING, tries)
+        changes = self.fleet.apply([fact], self.now)
+        self._app.take(changes)
+        return changes
+
+    def ago(self, seconds: float) -> int:
+        """A moment in the past, by the host's clock."""
+        return self._clock.now - int(seconds * 1000)
+
+
+async def shown(pilot: Pilot[int], app: Watchfloor) -> None:
+    """Let the screen take up everything that was said."""
+    app.fleet_screen.paint(everything=True)
+    await pilot.pause()
+    await pilot.pause()
+    app.fleet_screen.paint(everything=True)
+    await pilot.pause()
+
+
+async def until(pilot: Pilot[int], holds: Callable[[], object], what: str) -> None:
+    """Wait until the condition holds. Raises AssertionError with `what` where it never does."""
+    waited = 0.0
+    while not holds():
+        assert waited < PATIENCE_S, f"never: {what}"
+        await pilot.pause(STEP_S)
+        waited += STEP_S
+
+
+__all__ = ["LARGE", "NOON", "SMALL", "Clock", "RequestKey", "SessionKey", "StagedHost", "console", "shown", "until"]

@@ -1,0 +1,250 @@
+"""The main states of the fleet screen, for snapshots and for the pictures of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from textual.pilot import Pilot
+
+from console.app import Watchfloor
+from console.fleet.facts import RequestKey
+from tests.screens.stage import Clock, StagedHost, shown
+from watchfloor.protocol import model as m
+from watchfloor.words import Contact, OptionKind, Scope
+
+_PAUSABLE: Final[Mapping[str, Any]] = {"pause": {}, "resume": {}}
+_APPROVABLE: Final[Mapping[str, Any]] = {"approve": {}}
+_MOST: Final[Mapping[str, Any]] = {
+    "send": {"priorities": ["normal", "queue"]},
+    "pause": {"interrupt": True},
+    "resume": {},
+    "interrupt": {},
+    "stop": {"kill": True},
+    "reseed": {"modes": ["clear"]},
+    "approve": {},
+    "answer": {},
+}
+
+_ALLOW = m.Option(id="allow", label="Allow once", kind=OptionKind.ALLOW)
+_DENY = m.Option(id="deny", label="Deny", kind=OptionKind.DENY)
+_SESSION = m.Option(
+    id="session",
+    label="Allow for this session",
+    kind=OptionKind.ALLOW,
+    scope=Scope.SESSION,
+    grants=("shell: rm -rf build && make migrate",),
+)
+
+_LONG = "set -euo pipefail\n" + "\n".join(
+    f'psql -d shop -c "alter table orders_{n:02} add column settled_at timestamptz"' for n in range(1, 65)
+)
+
+
+@dataclass
+class Scene:
+    """The application with a fleet in it."""
+
+    app: Watchfloor
+    clock: Clock
+    local: StagedHost
+    farm: StagedHost
+    requests: dict[str, RequestKey]
+
+
+def fleet(app: Watchfloor, clock: Clock) -> Scene:
+    """Ten sessions on two sources: who waits, who works, who failed, who only shows itself."""
+    local, farm = StagedHost(app, clock, "local"), StagedHost(app, clock, "build-farm")
+    scene = Scene(app, clock, local, farm, {})
+    clock.now -= 134_000
+    _deploy(scene)
+    clock.now += 103_000
+    _review(scene)
+    clock.now += 31_000
+    _others(scene)
+    return scene
+
+
+def _deploy(scene: Scene) -> None:
+    host = scene.local
+    host.session("deploy-eu", _MOST, lifecycle="waiting", since=host.ago(0), cwd="/srv/app", attempt=2, demo=True)
+    host.events(
+        "deploy-eu",
+        {"kind": "message", "role": "user", "text": "Deploy the new schema to Frankfurt."},
+        {
+            "kind": "message",
+            "role": "assistant",
+            "text": "I will rebuild from clean sources, then migrate the database.",
+        },
+        {"kind": "tool_call", "call": "c1", "name": "shell", "text": "make build"},
+        {"kind": "tool_result", "call": "c1", "status": "ok", "text": "built 41 targets", "duration_ms": 3_240},
+        {"kind": "tool_call", "call": "c2", "name": "shell", "text": "rm -rf build && make migrate", "gated": True},
+    )
+    action = m.Action(tool="shell", text="rm -rf build && make migrate", cwd="/srv/app", call="c2")
+    scene.requests["approval"] = _open(
+        host, "deploy-eu", "r1", (action,), (_ALLOW, _SESSION, _DENY), about="clean rebuild, safe", attempt=2
+    )
+    opened = {"request": "r1", "request_kind": "approval", "digest": host.asked["r1"].digest, "text": action.text}
+    host.events("deploy-eu", {"kind": "request_opened", **opened})
+
+
+def _review(scene: Scene) -> None:
+    host = scene.local
+    host.session("release", _MOST, lifecycle="running", since=host.ago(300))
+    host.session("review-bot", _MOST, lifecycle="waiting", parent="release", since=host.ago(0))
+    branch = m.FormField(
+        name="branch",
+        type=m.FieldType.CHOICE,
+        label="Which branch should I target?",
+        choices=(
+            m.Choice(value="main", label="main"),
+            m.Choice(value="r2", label="release-2", note="frozen on Friday"),
+        ),
+        free_text=True,
+    )
+    host.events(
+        "review-bot", {"kind": "message", "role": "assistant", "text": "Two branches fit. I need to know which."}
+    )
+    scene.requests["question"] = host.question("q1", "review-bot", fields=(branch,))
+    host.session("test-runner", _PAUSABLE, parent="release", attempt=3, last=_last(host, "pytest -q  118 passed"))
+
+
+def _others(scene: Scene) -> None:
+    local, farm = scene.local, scene.farm
+    usage = {"input_tokens": 118_400, "output_tokens": 9_120, "turns": 14}
+    local.session(
+        "docs-writer", _MOST, lifecycle="paused", since=local.ago(190), usage=usage, last=_last(local, "chapter 4 of 9")
+    )
+    local.session("legacy-etl", {}, last=_last(local, "row 1,204,331"), since=local.ago(7_200), demo=True)
+    local.session("triage", _MOST, lifecycle="idle", last=_last(local, "14 issues labelled"), since=local.ago(45))
+    farm.session(
+        "nightly-index",
+        _MOST,
+        lifecycle="failed",
+        error="model refused: quota exceeded for this hour",
+        attempt=2,
+        since=farm.ago(840),
+        controls={"resume": "Retry (attempt 3)"},
+    )
+    farm.session("scraper-7", {"send": {}, "interrupt": {}}, last=_last(farm, "fetched 41 pages"), since=farm.ago(61))
+    farm.session("package", _APPROVABLE, lifecycle="completed", last=_last(farm, "wheel built"), since=farm.ago(3_900))
+
+
+def _open(host: StagedHost, session: str, id: str, actions: Any, options: Any, **rest: Any) -> RequestKey:
+    attempt = rest.pop("attempt", 1)
+    subject = m.Subject(session=session, attempt=attempt, id=id, kind="approval", actions=actions, options=options)  # type: ignore[arg-type]
+    return host.open(m.RequestModel.ask(subject, asked_at=host.ago(0), **rest))
+
+
+def _last(host: StagedHost, text: str) -> dict[str, Any]:
+    return {"at": host.ago(1), "kind": "message", "text": text}
+
+
+# --- the states ----------------------------------------------------------------------------
+
+State = Callable[[Watchfloor, Clock, "Pilot[int]"], Awaitable[None]]
+
+
+async def _fleet(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+
+
+async def _card(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("i")
+    await shown(pilot, app)
+    clock.now += 1_000
+    await shown(pilot, app)
+
+
+async def _question(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    await _card(app, clock, pilot)
+    await pilot.press("i")
+    await shown(pilot, app)
+    clock.now += 1_000
+    await shown(pilot, app)
+    await pilot.press("o")
+    await shown(pilot, app)
+
+
+async def _long_command(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    scene = fleet(app, clock)
+    clock.now -= 600_000
+    action = m.Action(tool="shell", text=_LONG, cwd="/srv/shop")
+    scene.farm.session("shop-migration", _MOST, lifecycle="waiting")
+    _open(scene.farm, "shop-migration", "r9", (action,), (_ALLOW, _DENY), about="adds a column to every partition")
+    clock.now += 600_000
+    await shown(pilot, app)
+    await pilot.press("i")
+    await shown(pilot, app)
+
+
+async def _dead_card(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    scene = fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("i")
+    await shown(pilot, app)
+    scene.local.decide("r1", "deny", by="anna")
+    clock.now += 4_000
+    await shown(pilot, app)
+
+
+async def _lost_source(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    scene = fleet(app, clock)
+    clock.now += 1_000
+    scene.farm.contact(Contact.LOST, "connection refused", tries=7)
+    clock.now += 42_000
+    await shown(pilot, app)
+    await pilot.press("G")
+    await shown(pilot, app)
+
+
+async def _empty(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    StagedHost(app, clock, "local").contact(Contact.CONNECTING)
+    StagedHost(app, clock, "build-farm").contact(Contact.REFUSED, "401: this token is not known here")
+    await shown(pilot, app)
+
+
+async def _options(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    await _card(app, clock, pilot)
+    await pilot.press("A")
+    await shown(pilot, app)
+
+
+async def _stop(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("X")
+    await shown(pilot, app)
+
+
+async def _send(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("s", *"keep the old column")
+    await shown(pilot, app)
+
+
+async def _help(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("question_mark")
+    await pilot.pause()
+
+
+STATES: Final[Mapping[str, State]] = {
+    "fleet": _fleet,
+    "card": _card,
+    "question": _question,
+    "long-command": _long_command,
+    "dead-card": _dead_card,
+    "lost-source": _lost_source,
+    "empty": _empty,
+    "options": _options,
+    "stop": _stop,
+    "send": _send,
+    "help": _help,
+}
