@@ -153,3 +153,20 @@ async def asked(host: Host, session: str) -> str:
 async def appears(path: Path) -> str:
     """The text of a file, once it is there and holds any."""
     return await until(lambda: path.read_text() or None if path.exists() else None)
+
+
+def letter(pid: int) -> str:
+    """The state of a process as the process table has it. Raises FileNotFoundError."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def gone(pid: int) -> bool | None:
+    """True once the process has ended, even where nobody has asked how; None before."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    try:
+        return True if letter(pid) in "ZX" else None
+    except FileNotFoundError:
+        return None  # no process table here, or it ended this moment

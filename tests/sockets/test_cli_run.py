@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.sockets.cli_kit import PATIENCE_S, Program, appears, until
+from tests.sockets.cli_kit import PATIENCE_S, Program, appears, gone, letter, until
 
 LOOP = "echo begun; touch begun; while :; do sleep 0.05; done"
 STATE = Path("/proc/self/stat")
@@ -47,21 +47,6 @@ async def running(program: Program, *words: str) -> AsyncIterator[Running]:
         if process.returncode is None:
             process.kill()
             await process.communicate()
-
-
-def _letter(pid: int) -> str:
-    """The state of a process as the process table has it."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def _gone(pid: int) -> Callable[[], bool | None]:
-    def look() -> bool | None:
-        try:
-            return True if _letter(pid) in "ZX" else None
-        except FileNotFoundError:
-            return True
-
-    return look
 
 
 async def _pid(folder: Path) -> int:
@@ -127,14 +112,14 @@ async def test_pause_stops_the_process_and_resume_lets_it_go_on(program: Program
         pid = await _pid(tmp_path)
         paused = await program("pause", "looper", "looper", "--wait", "10", "--json")
         assert (paused.code, paused.record["effect"]) == (0, "seen")
-        assert _letter(pid) == "T"
+        assert letter(pid) == "T"
         resumed = await program("resume", "looper", "looper", "--wait", "10", "--json")
         assert (resumed.code, resumed.record["effect"]) == (0, "seen")
-        assert _letter(pid) in "RS"
+        assert letter(pid) in "RS"
         await program("pause", "looper", "looper", "--wait", "10")
         run.process.send_signal(signal.SIGINT)
         assert (await run.ends())[0] == 130
-        assert await until(_gone(pid))
+        assert await until(lambda: gone(pid))
 
 
 async def test_it_stays_after_the_end_and_can_be_run_again(program: Program, tmp_path: Path) -> None:
@@ -192,7 +177,7 @@ async def test_the_second_ctrl_c_kills_what_ignores_the_first(program: Program, 
         await until_stopping(program)
         run.process.send_signal(signal.SIGINT)
         assert (await run.ends())[0] == 130
-        assert await until(_gone(pid))
+        assert await until(lambda: gone(pid))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -201,7 +186,7 @@ async def test_it_never_outlives_us(program: Program, tmp_path: Path, number: si
         pid = await _pid(tmp_path)
         run.process.send_signal(number)
         assert (await run.ends())[0] == code
-        assert await until(_gone(pid))
+        assert await until(lambda: gone(pid))
 
 
 async def test_a_terminal_that_nobody_reads_does_not_hold_up_the_host(program: Program, tmp_path: Path) -> None:

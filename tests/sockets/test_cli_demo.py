@@ -1,0 +1,160 @@
+"""The demo as a process of its own: served to this machine, or started by the console and ending with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from console.demo.process import DemoProcess
+from tests.sockets.cli_kit import PATIENCE_S, Program, gone, until
+from watchfloor.client import ClientCore
+from watchfloor.dial import dial
+from watchfloor.errors import Denied, Unreachable
+
+NAMED = 8
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path, TMPDIR=str(tmp_path))
+
+
+@asynccontextmanager
+async def serving(program: Program, *words: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """`watchfloor demo --serve`, and its URL."""
+    process = await program.start("demo", "--serve", "127.0.0.1:0", *words, stdin=asyncio.subprocess.DEVNULL)
+    assert process.stdout is not None
+    try:
+        first = (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).decode()
+        assert first.startswith("listening on ws://127.0.0.1:"), first
+        yield process, first.removeprefix("listening on ").strip()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await asyncio.wait_for(process.communicate(), PATIENCE_S)
+
+
+def _files(folder: str) -> set[Path]:
+    return {path for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def _workspaces(folder: Path) -> list[Path]:
+    return list(folder.glob("watchfloor-demo-*"))
+
+
+def _token_files(folder: Path) -> list[Path]:
+    return list(folder.glob("watchfloor-*/token"))
+
+
+async def _request(program: Program, url: str, session: str) -> dict[str, str]:
+    """An open request of a session, once there is one."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = [r for r in (await program("requests", url, "--json")).records if r["session"] == session]
+            if found:
+                return {"id": found[0]["request"], "digest": found[0]["digest"], "cwd": found[0]["actions"][0]["cwd"]}
+
+
+async def test_what_is_approved_by_command_line_happens_and_the_second_is_told(program: Program) -> None:
+    async with serving(program, "--seed", "7") as (_, url):
+        sessions = (await program("sessions", url, "--json")).records
+        assert len(sessions) >= NAMED
+        assert any(record["capabilities"] == [] for record in sessions), "somebody is only observed"
+        request = await _request(program, url, "deploy")
+        before = _files(request["cwd"])
+        words = ("approve", url, "deploy", request["id"], "--digest", request["digest"], "--wait", "10")
+        first = await program(*words)
+        assert first.code == 0, first.err
+        assert "effect seen" in first.out
+        second = await program(*words)
+        assert second.code == 5
+        assert "already approved by " in second.err
+        assert "release" in {path.parent.name for path in _files(request["cwd"]) - before}
+
+
+async def test_its_folder_goes_with_it_and_it_needs_no_input(program: Program, tmp_path: Path) -> None:
+    async with serving(program) as (process, url):
+        assert _workspaces(tmp_path)
+        assert (await program("sessions", url)).code == 0
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 130
+        assert process.stderr is not None
+        assert await process.stderr.read() == b""
+    assert not _workspaces(tmp_path)
+    assert not (tmp_path / "run").exists(), "it writes no runtime file"
+
+
+async def test_more_agents_are_copies_of_the_streamer(program: Program) -> None:
+    async with serving(program, "--agents", "12", "--rate", "200") as (_, url):
+        names = [record["name"] for record in (await program("sessions", url, "--json")).records]
+    assert len([name for name in names if name.startswith("narrator")]) == 5
+
+
+async def test_served_with_a_token_it_wants_it(program: Program, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.touch(mode=0o600)
+    file.write_text("t0ken\n")
+    async with serving(program, "--token-file", str(file)) as (_, url):
+        assert (await program("sessions", url)).code == 7
+        assert (await program("sessions", url, "--token-file", str(file))).code == 0
+
+
+async def test_the_console_starts_one_of_its_own_and_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    demo = DemoProcess(user="ann")
+    try:
+        target = await demo.start()
+        assert target.name == "demo"
+        assert not _token_files(tmp_path), "the token is on no disk any more"
+        link = await dial(target, ClientCore(target))
+        await link.close()
+        with pytest.raises(Denied):
+            await dial(replace(target, token=None), ClientCore(target))
+    finally:
+        await asyncio.to_thread(demo.stop)
+    with pytest.raises(Unreachable):
+        await dial(target, ClientCore(target))
+    assert not _workspaces(tmp_path)
+    demo.stop()
+
+
+async def test_a_demo_that_cannot_start_says_why(tmp_path: Path) -> None:
+    demo = DemoProcess(user="ann", agents=10**9)
+    with pytest.raises(Unreachable, match=r"the demo did not start: watchfloor: .*'1000000000' is not a whole number"):
+        await demo.start()
+
+
+async def test_it_ends_with_the_console_even_if_that_is_killed(tmp_path: Path) -> None:
+    console = textwrap.dedent(
+        """
+        import asyncio, sys
+        from console.demo.process import DemoProcess
+        async def main():
+            demo = DemoProcess(user="ann")
+            target = await demo.start()
+            print(demo._process.pid, target.url, flush=True)
+            await asyncio.sleep(3600)
+        asyncio.run(main())
+        """
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", console, stdout=asyncio.subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert process.stdout is not None
+    line = await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)
+    pid = int(line.split()[0])
+    process.kill()
+    await process.communicate()
+
+    assert await until(lambda: gone(pid))
+    assert not _workspaces(tmp_path)
