@@ -268,9 +268,8 @@ def test_a_wrong_digest_makes_a_request_undecidable(host: ScriptedHost) -> None:
 
 def test_a_subject_that_cannot_be_read_is_undecidable(host: ScriptedHost) -> None:
     host.ask()
-    asked = host.open(m.RequestModel.model_validate(
-        {**host.asked["r1"].model_dump(), "subject": {"session": "s1", "id": "r2", "kind": "approval", "actions": [{"tool": 5}]}}
-    ))  # fmt: skip
+    subject = {"session": "s1", "id": "r2", "kind": "approval", "actions": [{"tool": 5}]}
+    asked = host.open(m.RequestModel.model_validate({**host.asked["r1"].model_dump(), "subject": subject}))
     outcome, reason = refused(host, host.decision(asked, "yes"))
     assert outcome is OutcomeKind.INVALID
     assert reason.startswith("undecidable: it cannot be read")

@@ -210,11 +210,18 @@ def test_evidence(
 
 
 def test_what_was_there_before_is_no_evidence(host: ScriptedHost) -> None:
-    host.events("s1", {"kind": "reseeded", "mode": "clear"})
+    host.summary("s1", head=1)
     trail = host.send(Primitive.RESEED, mode=ReseedMode.CLEAR)
     ack(host, trail)
-    page = f.Page(id="h", session="s1", epoch="e1", events=[], first=1, last=1, more=False)
-    host.tell(page)
+    host.events("s1", {"kind": "reseeded", "mode": "clear"})  # the first event, which was only late
+    assert trail.effect is PENDING
+    host.events("s1", {"kind": "reseeded", "mode": "clear"})
+    assert trail.effect is SEEN
+
+
+def test_a_reseed_has_more_time(host: ScriptedHost) -> None:
+    trail = host.send(Primitive.RESEED, mode=ReseedMode.CLEAR)
+    ack(host, trail)
     host.wait(29_999)
     assert trail.effect is PENDING
     host.wait(1)
