@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
@@ -71,7 +70,9 @@ def _forget_stdout() -> None:
 
 def _unexpected(error: Exception) -> str:
     """Write the whole story into the log; returns the line that says where."""
-    from console.cli import logs  # loads `logging`, which nothing else in the way of `--version` needs
+    import traceback
+
+    from console.cli import logs  # loads `logging`; `--version` needs neither
 
     what = f"{type(error).__name__} (a fault of this program, not of yours)"
     at = datetime.now(UTC).isoformat(timespec="seconds")
