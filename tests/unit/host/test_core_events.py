@@ -136,15 +136,24 @@ def test_a_long_past_comes_in_slices_and_new_events_wait_for_their_turn() -> Non
     assert poss(glass.events("c")) == list(range(1, glass.core.log.pos + 1))
 
 
-def test_a_slice_ends_early_where_events_are_large() -> None:
+@pytest.mark.parametrize("size", [1_000, SPLIT_AT // 2, 3 * SPLIT_AT])
+def test_a_slice_ends_early_where_events_are_large(size: int) -> None:
     glass = Glass()
     glass.add()
-    for _ in range(40):
-        glass.say("s1", "x" * (SPLIT_AT // 2))
+    for _ in range(600):
+        glass.say("s1", "x")
+    for _ in range(20):
+        glass.say("s1", "x" * size)
     glass.connect("c")
     glass.watch("c", start="start")
-    assert sum(len(encode(frame)) for frame in glass.of("c", Events)) < 2 * SLICE_BYTES + SPLIT_AT * 21
-    glass.pull_all("c")
+    slices = 0
+    while glass.core.behind("c"):
+        before = len(glass.of("c", Events))
+        glass.take(glass.core.pull("c", glass.now))
+        sent = sum(len(encode(frame)) for frame in glass.of("c", Events)[before:])
+        assert sent < SLICE_BYTES + max(SPLIT_AT, size + 1_000)
+        slices += 1
+    assert slices >= 20 * size // (SLICE_BYTES + SPLIT_AT + size)
     assert poss(glass.events("c")) == list(range(1, glass.core.log.pos + 1))
 
 

@@ -11,6 +11,7 @@ from watchfloor.host.effects import SendFrame
 from watchfloor.host.log import EventLog
 from watchfloor.host.principals import Principal
 from watchfloor.host.wire import event_frames, wire
+from watchfloor.protocol.codec import SPLIT_AT
 from watchfloor.protocol.frames import ALL, Frame, Gap
 from watchfloor.words import Role
 
@@ -18,6 +19,8 @@ SLICE: Final = 500
 """Events that a watcher which catches up gets at a time."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes after which a slice ends early."""
+FIRST_PIECE: Final = 8
+"""Events that are encoded together as long as their size is not known."""
 
 Encoded = tuple[Frame, bytes]
 
@@ -64,18 +67,22 @@ class Connection:
 
 def next_slice(log: EventLog, session: str, watcher: Watcher) -> list[Encoded]:
     """What a watcher that catches up gets next. It is live when nothing is left."""
-    only = None if session == ALL else session
-    logged = log.after(watcher.cursor, SLICE, only)
+    logged = log.after(watcher.cursor, SLICE, None if session == ALL else session)
     frames: list[Encoded] = []
-    size = 0
+    size, piece = 0, FIRST_PIECE
     for name, run in groupby(logged, key=lambda item: item.session):
         events = [item.event for item in run]
-        for frame, data in event_frames(name, log.epoch(name), events):
-            frames.append((frame, data))
-            size += len(data)
-        watcher.cursor = events[-1].pos or watcher.cursor
-        if size > SLICE_BYTES:
-            return frames
+        while events:
+            part, events = events[:piece], events[piece:]
+            grown = size
+            for frame, data in event_frames(name, log.epoch(name), part):
+                frames.append((frame, data))
+                watcher.cursor = frame.events[-1].pos or watcher.cursor
+                size += len(data)
+                if size >= SLICE_BYTES:
+                    return frames
+            # Events may be a hundred bytes or a hundred thousand: little is encoded that the slice cannot hold.
+            piece = piece * 2 if size - grown < SPLIT_AT // 4 else FIRST_PIECE
     if len(logged) < SLICE:
         watcher.live = True
     return frames

@@ -10,7 +10,7 @@ as fast as its connection takes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -173,7 +173,7 @@ class HostCore:
             self._gone = []
         return [*broadcast(clients, news + requests), *events]
 
-    def _number(self, entry: Entry) -> list[Encoded]:
+    def _number(self, entry: Entry) -> Sequence[Encoded]:
         """Log the session's new events and make frames of them, deltas in their places."""
         fresh, entry.events = join_deltas(entry.events), []
         numbered = iter(self.log.append(entry.id, [event for event in fresh if not isinstance(event, Delta)]))

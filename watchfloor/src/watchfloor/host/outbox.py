@@ -12,6 +12,8 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 MAX_BYTES: Final = 8 * 1024 * 1024
+MIN_BYTES: Final = 2 * 1024 * 1024
+"""A slice of the past, on top of what may wait already, must fit."""
 MAX_FRAMES: Final = 4096
 LOW_BYTES: Final = 512 * 1024
 """Below this there is room for more of the past."""
@@ -46,7 +48,7 @@ class Outbox:
         """Queue a frame. Where the queue is full the client is given up; it can resume by `pos`."""
         if self._close is not None:
             return
-        if self._frames and (len(self._frames) >= self._max_frames or self._bytes + len(data) > self._max_bytes):
+        if len(self._frames) >= self._max_frames or self._bytes >= self._max_bytes:
             self.close(SLOW, "this client does not keep up", drop=True)
             return
         self._frames.append(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from watchfloor.host.clients import Connection, Encoded, Watcher, gaps, next_slice
@@ -72,7 +73,7 @@ class Reception:
         return [client.send(frame, data) for frame, data in frames]
 
     def _listing(self) -> list[Encoded]:
-        parts = session_frames([self._roster.whole(entry) for entry in self._roster])
+        parts = [*session_frames([self._roster.whole(entry) for entry in self._roster])]
         last = parts.pop()[0].model_copy(update={"listed": True})
         return [*parts, encoded(last)]
 
@@ -135,6 +136,6 @@ class Reception:
         return Page(id=history.id, session=session, epoch=epoch, events=anys(events), first=first, last=last, more=more)
 
 
-def session_frames(summaries: list[Summary]) -> list[Encoded]:
+def session_frames(summaries: list[Summary]) -> Sequence[Encoded]:
     """Summaries as frames, one at least."""
     return split(summaries, lambda some: Sessions(sessions=tuple(some)))

@@ -27,7 +27,7 @@ from watchfloor.host.core import HEARTBEAT_S, HostCore
 from watchfloor.host.effects import Close, EndAttempt, HostEffect, SendFrame, StartAttempt, Tell
 from watchfloor.host.handshake import Door, Refusal, is_loopback
 from watchfloor.host.log import EventLog, MemoryLog
-from watchfloor.host.outbox import MAX_BYTES, Outbox
+from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES, Outbox
 from watchfloor.host.port import Port
 from watchfloor.host.principals import Principal, Principals
 from watchfloor.host.session import SessionCore
@@ -60,7 +60,8 @@ class Host:
 
     Without `tokens` everybody on this machine may connect and intervene, under the name that their client
     gives. `origins`: browser origins that are welcome; `hosts`: further names that clients may call this host
-    by. `log` keeps the events (default: in memory).
+    by. `log` keeps the events (default: in memory). `queue_bytes`: what may wait for one client before it is
+    closed as too slow, at least 2 MiB.
 
         async with Host(name="build") as host:
             host.add(harness, name="deploy", text="Deploy the site")
@@ -79,6 +80,8 @@ class Host:
         heartbeat_s: float = HEARTBEAT_S,
         queue_bytes: int = MAX_BYTES,
     ) -> None:
+        if queue_bytes < MIN_BYTES:
+            raise ValueError(f"queue_bytes must be at least {MIN_BYTES}: the past is sent in slices")
         info = HostInfo(name=name, version=_version(), instance=secrets.token_hex(8))
         self._core = HostCore(info, log or MemoryLog(lambda: secrets.token_hex(4)), heartbeat_s=heartbeat_s)
         self._clock = clock

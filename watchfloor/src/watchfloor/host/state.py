@@ -182,8 +182,8 @@ class SessionState:
 
     @property
     def settled(self) -> bool:
-        """Would `wait` return now?"""
-        return TABLE[self.row()][Op.WAIT].verdict is not Verdict.BLOCKS
+        """Would `wait` return now? Not while something that was asked for has not landed."""
+        return not self.pending and TABLE[self.row()][Op.WAIT].verdict is not Verdict.BLOCKS
 
     def blocked(self) -> dict[str, str]:
         """Advertised primitives that the current state forbids, with the reason."""

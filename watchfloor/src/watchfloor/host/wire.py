@@ -12,8 +12,9 @@ from watchfloor.protocol.events import Delta, Event, Raw
 from watchfloor.protocol.frames import Events, Frame
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Frame)
 
-LARGEST_EVENT: Final = MAX_RECEIVE // 2
+LARGEST_EVENT: Final = MAX_RECEIVE // 4
 """Bytes of one event that are still sent. Of a larger one the clients get its place and its size."""
 
 
@@ -27,10 +28,11 @@ def wire(frame: Frame) -> bytes:
 
 
 def encoded(frame: Frame) -> tuple[Frame, bytes]:
+    """A frame with its bytes."""
     return frame, wire(frame)
 
 
-def split(items: Sequence[T], make: Callable[[Sequence[T]], Frame], limit: int = SPLIT_AT) -> list[tuple[Frame, bytes]]:
+def split(items: Sequence[T], make: Callable[[Sequence[T]], F], limit: int = SPLIT_AT) -> list[tuple[F, bytes]]:
     """As few frames as hold the items in order, each at most `limit` bytes unless a single item is larger."""
     frame = make(items)
     data = wire(frame)
@@ -40,7 +42,7 @@ def split(items: Sequence[T], make: Callable[[Sequence[T]], Frame], limit: int =
     return split(items[:half], make, limit) + split(items[half:], make, limit)
 
 
-def event_frames(session: str, epoch: str, events: Sequence[Event]) -> list[tuple[Frame, bytes]]:
+def event_frames(session: str, epoch: str, events: Sequence[Event]) -> list[tuple[Events, bytes]]:
     """Events of one session as frames."""
 
     def make(some: Sequence[Event]) -> Events:
@@ -48,7 +50,7 @@ def event_frames(session: str, epoch: str, events: Sequence[Event]) -> list[tupl
 
     frames = split(events, make)
     for index, (frame, data) in enumerate(frames):
-        if len(data) > LARGEST_EVENT and isinstance(frame, Events):
+        if len(data) > LARGEST_EVENT:
             small = make([_too_large(event, len(data)) for event in frame.events])
             frames[index] = (small, wire(small))
     return frames
