@@ -7,33 +7,18 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any
 
 from console.cli import out
 from console.cli.choosing import listed
 from console.cli.exits import OK
 from console.cli.link import Link, attached, now_ms
 from console.fleet.facts import ActionFact, RequestFact
+from console.fleet.roster_view import LETTERS
 from console.fleet.state import Request, Session
 from watchfloor.connector import Record
 from watchfloor.text import Clean, clean, clean_line, redact, since
 from watchfloor.words import Primitive
-
-_LETTERS: Final = {
-    Primitive.SEND: "s",
-    Primitive.PAUSE: "p",
-    Primitive.RESUME: "r",
-    Primitive.INTERRUPT: "x",
-    Primitive.STOP: "X",
-    Primitive.RESEED: "R",
-    Primitive.FORK: "f",
-    Primitive.BUDGET: "b",
-    Primitive.APPROVE: "a",
-    Primitive.ANSWER: "o",
-    Primitive.NOTIFY: "n",
-    Primitive.DELETE: "D",
-    Primitive.ACT: "+",
-}
 
 
 def sessions(args: Namespace) -> int:
@@ -96,7 +81,7 @@ def _sessions_table(link: Link) -> None:
 def _session_row(link: Link, session: Session) -> list[Clean]:
     open_requests = session.open_requests()
     offered = _capabilities(link, session)
-    can = "".join(letter for primitive, letter in _LETTERS.items() if primitive.value in offered)
+    can = "".join(letter if primitive.value in offered else "-" for primitive, letter in LETTERS)
     last = redact(session.last.text)[0] if session.last is not None else Clean("")
     return [
         clean_line(session.pending.overlay.value if session.pending is not None else session.lifecycle.value),
@@ -104,7 +89,7 @@ def _session_row(link: Link, session: Session) -> list[Clean]:
         session.name or Clean(""),
         Clean(str(session.attempt) if session.attempt is not None else ""),
         _needs(link, open_requests),
-        Clean(can or "observe only"),
+        Clean(can if offered else "observe only"),
         last,
     ]
 

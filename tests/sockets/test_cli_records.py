@@ -76,7 +76,7 @@ async def test_sessions_for_people(host: Host, program: Program, tmp_path: Path)
     assert lines[1].split()[:5] == ["waiting", "writer", "writer", "1", "1"]
     assert lines[2].split()[:2] == ["idle", "watched"]
     assert "observe only" in lines[2]
-    assert lines[1].index("sprxXRao") == lines[2].index("observe only")
+    assert lines[1].index("spxrXaoR") == lines[2].index("observe only")
 
 
 async def test_nothing_is_told_as_nothing(host: Host, program: Program) -> None:
