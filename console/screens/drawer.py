@@ -77,6 +77,11 @@ class Drawer(Vertical):
         """Is something being asked? Then all keys belong here."""
         return self._ask is not None
 
+    @property
+    def armed(self) -> bool:
+        """Does a choice count already? Not in the first moment after it came into sight."""
+        return self._clock() >= self._asked_at + ARM_MS
+
     def asks_for(self, name: str) -> bool:
         """Is it this that is being asked?"""
         return self._ask is not None and self._ask.name == name
@@ -173,7 +178,7 @@ class Drawer(Vertical):
         ask = self._ask
         if ask is None or ask.text is not None:
             return
-        if self._clock() < self._asked_at + ARM_MS:
+        if not self.armed:
             # A key typed ahead was meant for something else.
             return
         chosen = [ask.choices[place] for place in places]

@@ -269,6 +269,11 @@ class FleetScreen(Screen[None]):
         return self._board.drawer
 
     @property
+    def selected(self) -> SessionKey | None:
+        """The session that steering keys go to."""
+        return self._selected
+
+    @property
     def pane(self) -> LineView:
         """The part of the screen that has the keys."""
         focused = self.focused
