@@ -23,6 +23,9 @@ Glyphs: TypeAlias = Mapping[str, str]
 SCAN: Final = 1_000
 """Characters of a long text that a one-line cell looks at."""
 
+MOST_COUNTED: Final = 10**15
+"""A source may name any number; beyond this one it says nothing."""
+
 TONE_OF: Final[Mapping[Lifecycle, Tone]] = {
     Lifecycle.STARTING: "running",
     Lifecycle.RUNNING: "running",
@@ -85,10 +88,11 @@ def asked_text(request: Request) -> Clean:
 
 def short_count(n: int) -> Clean:
     """A number in few cells: 940, 12.3k, 118k, 1.2M."""
-    value, units = float(min(n, 10**15)), iter(("", "k", "M", "G", "T"))
-    unit = next(units)
-    while value >= 999.5:
-        value, unit = value / 1_000, next(units)
+    value, unit = float(min(n, MOST_COUNTED)), ""
+    for bigger in ("k", "M", "G", "T"):
+        if value < 999.5:
+            break
+        value, unit = value / 1_000, bigger
     return Clean(f"{value:.1f}{unit}" if unit and value < 99.95 else f"{value:.0f}{unit}")
 
 

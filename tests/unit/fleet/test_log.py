@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.fleet.facts import EventFact
@@ -36,8 +37,11 @@ def seqs(log: Log) -> list[int | None]:
     return [entry.fact.seq for entry in log.entries()]
 
 
-@given(st.permutations(range(1, KEEP + 2 * SLACK)))
-def test_any_order_ends_in_the_same_last_entries(order: list[int]) -> None:
+@settings(max_examples=25)
+@given(st.randoms(use_true_random=False))
+def test_any_order_ends_in_the_same_last_entries(random: Random) -> None:
+    order = list(range(1, KEEP + 2 * SLACK))
+    random.shuffle(order)
     log = Log()
     for seq in order:
         log.add(event(seq), seq)
