@@ -20,7 +20,7 @@ check: dev-env
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/python -m mypy
-	.venv/bin/lint-imports --no-logo
+	.venv/bin/lint-imports --no-logo --no-cache
 
 screenshots: dev-env
 	.venv/bin/python -m tests.screens.screenshots $(ARGS)
