@@ -280,6 +280,20 @@ def test_what_was_forgotten_is_a_gap_with_numbers() -> None:
     assert poss(glass.events("d")) == poss(glass.events("c"))
 
 
+def test_a_past_that_was_partly_forgotten_is_caught_up_with_whole() -> None:
+    glass = Glass(keep=2 * SLICE)
+    glass.add()
+    for number in range(3 * SLICE):
+        glass.say("s1", str(number))
+        if number % 100 == 0:
+            glass.flush()
+    glass.connect("c")
+    glass.watch("c", start="start")
+    glass.pull_all("c")
+    pos = glass.core.log.pos
+    assert poss(glass.events("c")) == list(range(pos - 2 * SLICE + 1, pos + 1))
+
+
 def test_pages_of_history() -> None:
     glass = Glass()
     glass.add()

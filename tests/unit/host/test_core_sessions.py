@@ -49,13 +49,16 @@ def test_the_first_frame_must_be_hello() -> None:
     assert glass.closed == {"c": 1008}
     glass.send("c", Hello(client="x", version="1"))
     assert len(glass.got["c"]) == 1
+    glass.tick(60_000)
+    assert len(glass.got["c"]) == 1
 
 
 def test_a_host_without_sessions_says_so() -> None:
     glass = Glass()
     glass.connect("c")
-    welcome, sessions = glass.got["c"]
+    welcome, profiles, sessions = glass.got["c"]
     assert isinstance(welcome, Welcome)
+    assert profiles == Profiles(profiles={})
     assert (welcome.protocol, welcome.host.name, welcome.pos, welcome.heartbeat_s) == ("watchfloor.v1", "test", 0, 15)
     assert (welcome.role, welcome.now) == (Role.OPERATOR, glass.now)
     assert sessions == Sessions(sessions=(), listed=True)

@@ -77,7 +77,7 @@ class Attempt:
 
     async def _start(self) -> AgentSession | None:
         if self._killed:
-            self._port.stopped()
+            self._stopped()
             return None
         starting = self._starting = asyncio.create_task(self._harness.start(self._spec, self._port))
         try:
@@ -87,8 +87,7 @@ class Attempt:
                 # We are being cancelled, not the start.
                 starting.cancel()
                 raise
-            with suppress(StaleTarget):
-                self._port.stopped()
+            self._stopped()
             return None
         except Exception as error:
             self._failed(f"could not be started: {_line(error)}", error)
@@ -97,6 +96,10 @@ class Attempt:
             self._starting = None
         self._advertise(self._spec.session_id, agent.capabilities)
         return agent
+
+    def _stopped(self) -> None:
+        with suppress(StaleTarget):
+            self._port.stopped()
 
     def _failed(self, text: str, error: Exception) -> None:
         _log.info("attempt %d of %s: %s", self._spec.attempt, self._spec.session_id, text, exc_info=error)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from watchfloor.protocol.events import Delta, Event
 
@@ -20,8 +19,7 @@ KEEP: Final = 200_000
 COMPACT_AT: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
+class Logged(NamedTuple):
     """An event with the session that it belongs to."""
 
     session: str
@@ -125,7 +123,8 @@ class MemoryLog:
 
     def after(self, pos: int, limit: int, session: str | None = None) -> list[Logged]:
         if session is None:
-            return self._all.slice(pos, pos + limit)
+            start = max(pos, self._all.start)
+            return self._all.slice(start, start + limit)
         own = self._own(session)
         start = own.find(pos, _pos)
         return [Logged(session, event) for event in own.slice(start, start + limit)]

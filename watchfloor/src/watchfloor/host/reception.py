@@ -64,10 +64,7 @@ class Reception:
             heartbeat_s=self._heartbeat_s,
             now=now,
         )
-        frames = [encoded(welcome)]
-        if self._roster.profiles:
-            frames.append(encoded(Profiles(profiles=self._roster.profiles)))
-        frames += self._listing()
+        frames = [encoded(welcome), encoded(Profiles(profiles=self._roster.profiles)), *self._listing()]
         for entry in self._roster:
             frames += [encoded(RequestFrame(session=entry.id, request=r)) for r in entry.core.requests.open()]
         return [client.send(frame, data) for frame, data in frames]

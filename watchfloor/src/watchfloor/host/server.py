@@ -41,6 +41,8 @@ MAX_FRAME: Final = 1024 * 1024
 FLUSH_S: Final = 0.01
 """Events are gathered this long into one frame."""
 TICK_S: Final = 0.1
+PING_TIMEOUT_S: Final = 60.0
+"""A client that reads nothing for a while is slow, not dead; its queue says when that is too much."""
 DRAINING: Final = 1012
 """WebSocket close code of a host that ends."""
 
@@ -177,13 +179,26 @@ class Host:
         self.perform(self._core.apply(self._core.session(parent).emit(child, self.now())))
         return session
 
-    def stop(self, session: str, *, kill: bool = False, reason: str | None = None) -> None:
-        """Stop a session in the host's own name, whatever it advertises. Raises KeyError where it is not there."""
-        handled = self._core.session(session).stop(self._core.info.name, self.now(), kill=kill, reason=reason)
+    def send(self, session: str, text: str, *, by: str | None = None) -> str:
+        """Send a session a message, whatever it advertises, in the host's own name or `by` somebody; returns its ref.
+
+        Raises KeyError where there is no such session.
+        """
+        handled = self._core.session(session).send(text, by or self._core.info.name, self.now())
+        self.perform(self._core.apply(handled.effects))
+        return str(handled.info["ref"])
+
+    def stop(self, session: str, *, kill: bool = False, reason: str | None = None, by: str | None = None) -> None:
+        """Stop a session, whatever it advertises, in the host's own name or `by` somebody.
+
+        Raises KeyError where there is no such session.
+        """
+        core = self._core.session(session)
+        handled = core.stop(by or self._core.info.name, self.now(), kill=kill, reason=reason)
         self.perform(self._core.apply(handled.effects))
 
     def remove(self, session: str) -> None:
-        """Forget a session. Raises KeyError where it is not there, WatchfloorError while an attempt of it runs."""
+        """Forget a session. Raises KeyError where there is none, WatchfloorError while an attempt of it runs."""
         if self._core.session(session).alive:
             raise WatchfloorError(f"an attempt of {session!r} runs: stop it first")
         self._core.remove(session)
@@ -193,10 +208,10 @@ class Host:
     async def wait(self, session: str) -> SessionCore:
         """Until nothing of the session runs or waits (it is idle or has ended); returns its state.
 
-        Raises KeyError where it is not there. A paused session blocks until somebody resumes or stops it.
+        Raises KeyError where there is none. A paused session blocks until somebody resumes, stops or removes it.
         """
         core = self._core.session(session)
-        while not core.settled:
+        while not core.settled and session in self._core.roster:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.setdefault(session, []).append(waiter)
             await waiter
@@ -221,6 +236,7 @@ class Host:
                 subprotocols=[Subprotocol(PROTOCOL)],
                 process_request=self._admit,
                 compression=None,
+                ping_timeout=PING_TIMEOUT_S,
                 max_size=MAX_FRAME,
                 logger=_quiet,
                 server_header=None,
@@ -280,7 +296,8 @@ class Host:
                     if outbox is not None:
                         outbox.close(code, why)
         for session in list(self._waiters):
-            if self._core.session(session).settled:
+            entry = self._core.roster.get(session)
+            if entry is None or entry.core.settled:
                 for waiter in self._waiters.pop(session):
                     if not waiter.done():
                         waiter.set_result(None)
