@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.facts import (
@@ -36,6 +36,9 @@ from watchfloor.protocol import model as m
 from watchfloor.protocol.codec import Bad, decode_host
 from watchfloor.text import clean, clean_prose
 from watchfloor.words import Contact, Delivery, Lifecycle, OptionKind, Primitive, RequestKind
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""The machine that tests may be busy with other things."""
 
 NOW = 1_700_000_000_000
 
@@ -194,6 +197,7 @@ def test_nothing_harmful_passes_in_any_field_of_any_frame(text: str) -> None:
     assert {"DecisionFact.by", "FaultFact.reason", "WelcomeFact.principal", "label", "in_flight", "pause"} <= seen
 
 
+@PATIENT
 @given(st.text(min_size=1))
 def test_no_text_at_all_gets_past(text: str) -> None:
     for frame in frames_full_of(text):

@@ -5,15 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.continuity import SETTLE_MS, Spans, Track, spell
 from watchfloor.words import Continuity
 
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""The machine that tests may be busy with other things."""
+
 NUMBERS = st.integers(1, 40)
 
 
+@PATIENT
 @given(st.lists(st.tuples(NUMBERS, st.integers(-2, 6))))
 def test_spans_are_a_set(ranges: list[tuple[int, int]]) -> None:
     spans, model = Spans(), set[int]()
@@ -31,6 +35,7 @@ def test_spans_are_a_set(ranges: list[tuple[int, int]]) -> None:
         assert all(a[1] + 1 < b[0] for a, b in pairwise(intervals))
 
 
+@PATIENT
 @given(st.sets(NUMBERS), NUMBERS, NUMBERS)
 def test_missing_is_the_complement(held: set[int], first: int, last: int) -> None:
     spans = Spans()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
@@ -142,5 +142,7 @@ class Decisions(RuleBasedStateMachine):
             assert not (request.open and self.host.asked[key.request].state is not RequestState.OPEN)
 
 
-Decisions.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Decisions.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 TestDecisions = Decisions.TestCase

@@ -6,12 +6,15 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.facts import EventFact
 from console.fleet.log import KEEP, SLACK, Log
 from watchfloor.text import Clean
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""The machine that tests may be busy with other things."""
 
 
 def event(
@@ -37,7 +40,7 @@ def seqs(log: Log) -> list[int | None]:
     return [entry.fact.seq for entry in log.entries()]
 
 
-@settings(max_examples=25)
+@settings(PATIENT, max_examples=25)
 @given(st.randoms(use_true_random=False))
 def test_any_order_ends_in_the_same_last_entries(random: Random) -> None:
     order = list(range(1, KEEP + 2 * SLACK))
@@ -112,6 +115,7 @@ def pieces(draw: st.DrawFn) -> list[EventFact]:
     return draw(st.permutations(parts + again))
 
 
+@PATIENT
 @given(pieces())
 def test_pieces_in_any_order_and_any_number_make_the_text(parts: list[EventFact]) -> None:
     log = Log()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.apply import Fleet
@@ -10,6 +10,9 @@ from console.fleet.facts import EventsFact, Fact, SessionKey
 from console.fleet.state import Session
 from tests.unit.fleet.schedules import LATE, History, fingerprint, histories, run
 from watchfloor.words import ANSWERABLE, Continuity
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""The machine that tests may be busy with other things."""
 
 
 def is_event(fact: Fact) -> bool:
@@ -20,6 +23,7 @@ def is_delta(fact: Fact) -> bool:
     return isinstance(fact, EventsFact) and fact.events[0].seq is None
 
 
+@PATIENT
 @given(histories(), st.data())
 def test_duplicates_change_nothing(history: History, data: st.DataObject) -> None:
     facts: list[Fact] = []
@@ -30,6 +34,7 @@ def test_duplicates_change_nothing(history: History, data: st.DataObject) -> Non
     assert fingerprint(run(facts)) == fingerprint(run(history.facts))
 
 
+@PATIENT
 @given(histories(epochs=False), st.data())
 def test_events_may_arrive_in_any_order_among_the_rest(history: History, data: st.DataObject) -> None:
     """Summaries and requests keep their order, as on any connection; events go anywhere between them."""
@@ -42,6 +47,7 @@ def test_events_may_arrive_in_any_order_among_the_rest(history: History, data: s
     assert fingerprint(run(facts)) == fingerprint(run(history.facts))
 
 
+@PATIENT
 @given(histories(epochs=False), st.data())
 def test_pages_of_the_history_fill_in_and_double_nothing(history: History, data: st.DataObject) -> None:
     log = history.greetings[-1][1]
@@ -53,6 +59,7 @@ def test_pages_of_the_history_fill_in_and_double_nothing(history: History, data:
     assert fingerprint(run(facts)) == fingerprint(run(history.facts))
 
 
+@PATIENT
 @given(histories(), st.data())
 def test_a_connection_may_be_cut_anywhere(history: History, data: st.DataObject) -> None:
     """What was on its way is lost; the next connection greets anew and goes on behind what was received."""
@@ -80,6 +87,7 @@ def test_a_connection_may_be_cut_anywhere(history: History, data: st.DataObject)
         assert fleet.requests[request].open == (ended in ANSWERABLE and not never)
 
 
+@PATIENT
 @given(histories(epochs=False), st.data())
 def test_what_never_arrives_is_named(history: History, data: st.DataObject) -> None:
     numbered = [i for i, f in enumerate(history.facts) if is_event(f) and not is_delta(f)]
@@ -103,6 +111,7 @@ def shown(session: Session) -> list[int]:
     return [entry.fact.seq for entry in session.log.entries() if entry.fact.seq is not None]
 
 
+@PATIENT
 @given(histories(), st.data())
 def test_with_epochs_too_nothing_is_missing_in_silence(history: History, data: st.DataObject) -> None:
     """Events that stray over the end of their epoch may be lost to it; then there is a gap to be seen."""

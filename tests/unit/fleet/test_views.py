@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.card_view import Card, card
@@ -30,6 +30,9 @@ from widgets.event_log import LogLines
 from widgets.facts import FactRows
 from widgets.roster_view import RosterRows
 from widgets.status_bar import StatusView
+
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""The machine that tests may be busy with other things."""
 
 KEYS = {"approve": "a", "options": "A", "deny": "d", "deny_reason": "D", "answer": "o"}
 
@@ -263,7 +266,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None)
+@PATIENT
 @given(STEPS)
 def test_taking_up_changes_is_as_good_as_starting_over(steps: list[tuple[str, str, int]]) -> None:
     """The order, and what a version promises: the same version means the same row."""
