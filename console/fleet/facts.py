@@ -208,8 +208,9 @@ class EventFact:
     """One event, ready to be drawn. `text` may hold line breaks; `head` is its label (a tool's name, a role).
 
     `seq` None: a delta (`offset` says where its text goes in `item`). `data` holds the few typed values that the fleet
-    reads: lifecycle (Lifecycle), request, option, option_kind, by, outcome, ref, delivery (Delivery), mail_state, call,
-    status, exit_code, duration_ms, command, primitive, level, child, mode.
+    reads: lifecycle (Lifecycle), request, request_kind, state (RequestState), option, option_kind, by, note, why,
+    outcome, ref, delivery (Delivery), mail_state, call, status, exit_code, duration_ms, command, primitive, level,
+    child, mode, role, cut; of a delta `of` (the kind of its whole) and `length` (code points as sent; cleaning may add some).
     """
 
     kind: str
@@ -374,7 +375,8 @@ class Intent:
 
     Arguments by primitive: send text, priority, reply_to · pause interrupt · stop kill, reason ·
     reseed mode, to, text · approve request, option, note, seen · answer request, seen and one of option,
-    text, fields · fork, budget, notify, delete, act: `extra`.
+    text, fields · fork, budget, notify, delete, act: `extra`; approve, where one decision settles all pending
+    requests: `extra["shown"]`, the digests of those that were shown by request id.
     """
 
     id: str

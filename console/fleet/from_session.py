@@ -179,10 +179,12 @@ def _note_head(store: Store, session: Session, head: int, now: int) -> None:
 
 def _note_log(session: Session, before: tuple[int, int], changes: Changes) -> None:
     log, key = session.log, session.key
+    appended, dropped = log.end - before[1], log.first - before[0]
     if log.rewritten:
         log.rewritten = False
         changes.rewritten.add(key)
-    appended, dropped = log.end - before[1], log.first - before[0]
+    elif not appended and not dropped:
+        return
     if (earlier := changes.appended.get(key)) is not None:
         appended, dropped = appended + earlier[0], dropped + earlier[1]
     changes.appended[key] = (appended, dropped)

@@ -198,7 +198,7 @@ def test_nothing_harmful_passes_in_any_field_of_any_frame(text: str) -> None:
 
 
 @PATIENT
-@given(st.text(min_size=1))
+@given(st.text(min_size=1, max_size=100).filter(lambda text: text not in f.HOST_TYPES | f.CLIENT_TYPES))
 def test_no_text_at_all_gets_past(text: str) -> None:
     for frame in frames_full_of(text):
         for fact in intake().frame(frame):

@@ -1,0 +1,45 @@
+"""Views of what a scripted host has told, with the glyphs of the real theme."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from console.fleet.card_view import Card, card
+from console.fleet.facts import RequestKey
+from console.fleet.roster_view import RosterView, Row
+from tests.unit.fleet.scripted import ScriptedHost
+from themes.loader import load_glyphs
+
+KEYS = {"approve": "a", "options": "A", "deny": "d", "deny_reason": "D", "answer": "o"}
+
+
+def glyphs(name: str = "unicode") -> dict[str, str]:
+    loaded = load_glyphs(name)
+    return {**loaded.states, **loaded.overlays, **loaded.tree, **loaded.marks, "levels": loaded.levels}
+
+
+GLYPHS = glyphs()
+
+
+def roster(host: ScriptedHost) -> RosterView:
+    view = RosterView(host.fleet, GLYPHS)
+    view.refresh(None, host.now)
+    return view
+
+
+def shown(view: RosterView) -> list[str]:
+    return [f"{row.tree}{row.name}" for row in map(view.row, range(len(view)))]
+
+
+def row(host: ScriptedHost, session: str = "s1") -> Row:
+    view = roster(host)
+    at = view.index(host.at(session).key)
+    assert at is not None
+    return view.row(at)
+
+
+def card_of(host: ScriptedHost, key: RequestKey, **options: Any) -> Card:
+    made = card(host.fleet, key, host.now, keys=KEYS, tz=UTC, **options)
+    assert made is not None
+    return made
