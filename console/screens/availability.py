@@ -68,15 +68,15 @@ def standing(
     profile = store.profile(session)
     primitive = _primitive(action, request)
     verdict = can(store, key, primitive, now, read_only=read_only)
+    if isinstance(verdict, Hidden):
+        return Standing(False, label, _not_offered(profile, primitive))
+    if (missing := _detail_missing(action, profile)) is not None:
+        return Standing(False, label, missing)
     match verdict:
-        case Hidden():
-            return Standing(False, label, _not_offered(profile, primitive))
         case Greyed(reason):
             return Standing(action.id not in _ONLY_WITH_REQUEST or request is not None, label, Clean(reason))
         case Allowed(own):
             label = own or label
-    if (missing := _detail_missing(action, profile)) is not None:
-        return Standing(False, Clean(action.label), missing)
     if action.needs is Needs.REQUEST and (lacking := _not_decidable(action, request)) is not None:
         return lacking
     return Standing(True, label if action.detail is None else Clean(action.label))

@@ -17,13 +17,13 @@ class Shown:
         """A request is put on the card."""
         self.key = key
         self.whole = False
-        self._opened = now
+        self._opened: int | None = None
         self._changed = now
         self._face: Hashable = None
         self._digest = digest
 
     def painted(self, now: int) -> None:
-        """Its beginning has come onto the terminal only now."""
+        """Its beginning has come onto the terminal."""
         self._opened = self._changed = now
 
     def disturbed(self, now: int) -> None:
@@ -49,9 +49,11 @@ class Shown:
 
     def too_new(self, now: int) -> Clean:
         """Why no key counts yet, not even one that denies: it may have been meant for what stood there before."""
+        if self._opened is None:
+            return Clean("not on the screen yet")
         left = self._opened + ARM_MS - now
         return Clean(f"shown just now: armed in {max(left, 100) / 1000:.1f} s") if left > 0 else Clean("")
 
     def arming(self, now: int) -> bool:
         """Does the card still count down?"""
-        return now < max(self._opened, self._changed) + ARM_MS
+        return self._opened is None or now < max(self._opened, self._changed) + ARM_MS

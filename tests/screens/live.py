@@ -42,7 +42,7 @@ class Console:
         await self.pilot.press(*text)
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
-        await until(self.pilot, holds, f"{what}\n{self.text()}")
+        await until(self.pilot, holds, lambda: f"{what}\n{self.text()}")
 
     def session(self, name: str) -> Session:
         return self.app.hub.fleet.sessions[SessionKey(SOURCE, name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from watchfloor.words import Contact, Role
 
 NOON = int(datetime(2026, 11, 30, 14, 5, 22, tzinfo=UTC).timestamp() * 1000)
 SMALL, LARGE = (80, 24), (160, 50)
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 STEP_S = 0.01
 
 
@@ -94,13 +95,12 @@ async def shown(pilot: Pilot[int], app: Watchfloor) -> None:
     await pilot.pause()
 
 
-async def until(pilot: Pilot[int], holds: Callable[[], object], what: str) -> None:
-    """Wait until the condition holds. Raises AssertionError with `what` where it never does."""
-    waited = 0.0
+async def until(pilot: Pilot[int], holds: Callable[[], object], what: Callable[[], str]) -> None:
+    """Wait until the condition holds. Raises AssertionError with what `what` says where it never does."""
+    deadline = time.monotonic() + PATIENCE_S
     while not holds():
-        assert waited < PATIENCE_S, f"never: {what}"
+        assert time.monotonic() < deadline, f"never: {what()}"
         await pilot.pause(STEP_S)
-        waited += STEP_S
 
 
 __all__ = ["LARGE", "NOON", "SMALL", "Clock", "RequestKey", "SessionKey", "StagedHost", "console", "shown", "until"]

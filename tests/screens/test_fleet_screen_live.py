@@ -72,7 +72,8 @@ async def test_denying_executes_nothing(host: Host, tmp_path: Path) -> None:
         await console.press("enter")
         await console.armed()
         await console.press("d")
-        await console.until(lambda: "effect seen: the call was declined" in console.trail, "declined")
+        await console.until(lambda: "effect seen" in console.trail, "the effect is shown")
+        assert "denied by ann" in "\n".join(_lines(console))
         assert not (tmp_path / "done").exists()
 
 
