@@ -180,6 +180,21 @@ async def test_a_shell_with_job_control_cannot_hide_its_jobs_from_a_pause() -> N
     await port.until_log("stopped")
 
 
+async def test_a_shell_that_starts_programs_without_end_stops_every_time() -> None:
+    # Caught between the making of a child and its first program it would be deaf to the signal for ever.
+    port = Witness()
+    session = await launched(shell("echo $$; while :; do /bin/true; done"), port)
+    await port.until(lambda: pids(port))
+    port.pids = pids(port)
+    for _ in range(25):
+        port.log.clear()
+        await session.intervene(Pause())
+        await port.until_log("paused")
+        assert port.seen == ["T"]
+        await session.intervene(Resume())
+    await session.close()
+
+
 async def test_a_resume_overtakes_a_pause() -> None:
     port = FakePort()
     session = await launched(python(TICKER), port)

@@ -30,12 +30,15 @@ HAS_PROCESS_TABLE: Final = Path("/proc/self/stat").exists()
 
 _SHORTEST_LOOK_S = 0.002
 _LONGEST_LOOK_S = 0.05
+_STUCK_S = 0.02
+_MOST_NUDGES = 50
 _UNKILLABLE_S = 2.0  # a process in the middle of a device call takes SIGKILL only after it; nobody waits for ever
 _Add = Callable[[int, Callable[[], None]], None]
 _Remove = Callable[[int], bool]
 
 _DEAD = frozenset("ZXx")
 _HALTED = frozenset("Tt")
+_DEAF = "D"
 
 WITHHELD: Final = frozenset({"WATCHFLOOR_TOKEN"})
 """Variables that a program does not inherit: with an operator's token an agent could approve its own requests."""
@@ -46,6 +49,7 @@ class Member:
     """One living process of a session. `state` is the letter of the process table, such as R, S or T."""
 
     pid: int
+    parent: int
     group: int
     state: str
 
@@ -64,10 +68,19 @@ def members(session: int) -> tuple[Member, ...]:
         except OSError:  # ended between the listing and the reading
             continue
         # The name in brackets may hold anything, brackets and spaces too.
-        state, _parent, group, sid = stat[stat.rindex(b")") + 2 :].split(maxsplit=4)[:4]
+        state, parent, group, sid = stat[stat.rindex(b")") + 2 :].split(maxsplit=4)[:4]
         if int(sid) == session and state.decode() not in _DEAD:
-            found.append(Member(int(name), int(group), state.decode()))
+            found.append(Member(int(name), int(parent), int(group), state.decode()))
     return tuple(found)
+
+
+def _all_hang_on_children(moving: Sequence[Member], living: Sequence[Member]) -> bool:
+    """Does each wait, deaf to signals, for a child that was stopped between its making and its first program?
+
+    So it is with vfork, by which shells and others start programs. Going on for a moment resolves it.
+    """
+    halted = {member.parent for member in living if member.state in _HALTED}
+    return all(member.state == _DEAF and member.pid in halted for member in moving)
 
 
 def exit_words(code: int) -> str:
@@ -156,7 +169,7 @@ class Process:
 
     async def halt(self) -> bool:
         """Stop (SIGSTOP) the session; True once the process table shows all of it stopped, False if it ended."""
-        delay = _SHORTEST_LOOK_S
+        delay, nudges = _SHORTEST_LOOK_S, 0
         while not self.ended:
             # Again each time: a group made since the last look was not reached by the signals before.
             self.signal(signal.SIGSTOP)
@@ -165,8 +178,16 @@ class Process:
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LONGEST_LOOK_S)
             living = self.members()
-            if living and all(member.state in _HALTED for member in living):
+            moving = [member for member in living if member.state not in _HALTED]
+            if living and not moving:
                 return True
+            if moving and delay > _STUCK_S and _all_hang_on_children(moving, living):
+                if nudges == _MOST_NUDGES:
+                    return True  # not one of them can take a step before its child goes on
+                nudges += 1
+                self.proceed()
+                await asyncio.sleep(_SHORTEST_LOOK_S)
+                delay = _SHORTEST_LOOK_S
         return False
 
     def proceed(self) -> None:
