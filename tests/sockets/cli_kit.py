@@ -1,17 +1,21 @@
-"""The command line as a program of its own, against a host in this process whose agents really act."""
+"""The command line, whole, against a host in this process whose agents really act."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
+from console.cli.main import main
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FULL_CONTROL, FunctionHarness, Run
 from watchfloor.harness.run import ALLOW_ONCE, DENY
@@ -75,7 +79,8 @@ class Program:
             sys.executable, "-m", "console.cli.main", *words, env=self.env, **{**pipes, **rest}
         )
 
-    async def __call__(self, *words: str, stdin: str = "") -> Done:
+    async def process(self, *words: str, stdin: str = "") -> Done:
+        """Run a command line to its end, as a program of its own."""
         process = await self.start(*words)
         try:
             output, errors = await asyncio.wait_for(process.communicate(stdin.encode()), PATIENCE_S)
@@ -83,7 +88,28 @@ class Program:
             process.kill()
             await process.wait()
             raise
-        done = Done(process.returncode or 0, output.decode(), errors.decode())
+        return self._checked(Done(process.returncode or 0, output.decode(), errors.decode()))
+
+    async def __call__(self, *words: str, stdin: str = "") -> Done:
+        """The same in a thread of this process, which saves its start; one at a time."""
+        return self._checked(await asyncio.wait_for(asyncio.to_thread(self._inside, words, stdin), PATIENCE_S))
+
+    def _inside(self, words: Sequence[str], stdin: str) -> Done:
+        output, errors = io.StringIO(), io.StringIO()
+        before = logging.getLogger().handlers.copy()
+        with (
+            patch.dict(os.environ, self.env, clear=True),
+            patch("sys.stdin", io.StringIO(stdin)),
+            redirect_stdout(output),
+            redirect_stderr(errors),
+        ):
+            try:
+                code = main(words)
+            finally:
+                logging.getLogger().handlers[:] = before
+        return Done(code, output.getvalue(), errors.getvalue())
+
+    def _checked(self, done: Done) -> Done:
         assert "Traceback" not in done.err, done.err
         assert not (self.home / "state" / "watchfloor" / "watchfloor.log").exists(), "a fault of our own was logged"
         return done

@@ -61,14 +61,14 @@ def _other_protocol() -> AbstractAsyncContextManager[str]:
 async def test_nobody_is_there(program: Program, verb: tuple[str, ...]) -> None:
     word, *rest = verb
     url = _nobody()
-    done = await program(word, url, *rest)
+    done = await program.process(word, url, *rest)
     assert (done.code, done.out) == (8, "")
     assert done.err == f"watchfloor: nothing listens at {url}: start the host, or check the port\n"
 
 
 async def test_a_web_server_is_no_host(program: Program) -> None:
     async with _web_server() as url:
-        done = await program("sessions", url)
+        done = await program.process("sessions", url)
     assert (done.code, done.out) == (8, "")
     assert "is a web server, not a Watchfloor host (HTTP 200)" in done.err
     assert done.err.count("\n") == 1
@@ -76,7 +76,7 @@ async def test_a_web_server_is_no_host(program: Program) -> None:
 
 async def test_another_subprotocol(program: Program) -> None:
     async with _other_protocol() as url:
-        done = await program("sessions", url)
+        done = await program.process("sessions", url)
     assert (done.code, done.out) == (8, "")
     assert "does not offer watchfloor.v1" in done.err
     assert done.err.count("\n") == 1
@@ -165,7 +165,7 @@ async def test_a_token_from_the_runtime_file_of_a_local_host(
 @pytest.mark.parametrize("words", [("demo",), ("run",)])
 async def test_a_port_in_use(program: Program, taken: int, tmp_path: Path, words: tuple[str, ...]) -> None:
     rest = ("--", "touch", str(tmp_path / "started")) if words == ("run",) else ()
-    done = await program(*words, "--serve", f"127.0.0.1:{taken}", *rest)
+    done = await program.process(*words, "--serve", f"127.0.0.1:{taken}", *rest)
     assert (done.code, done.out) == (8, "")
     assert done.err == f"watchfloor: 127.0.0.1:{taken} is in use by another program\n"
     assert not (tmp_path / "started").exists(), "nothing is half-started"
@@ -175,7 +175,7 @@ async def test_a_port_in_use(program: Program, taken: int, tmp_path: Path, words
 @pytest.mark.parametrize("words", [("demo",), ("run",)])
 async def test_serving_to_the_world_is_refused(program: Program, words: tuple[str, ...]) -> None:
     rest = ("--", "true") if words == ("run",) else ()
-    done = await program(*words, "--serve", "0.0.0.0:0", *rest)
+    done = await program.process(*words, "--serve", "0.0.0.0:0", *rest)
     assert (done.code, done.out) == (2, "")
     assert "0.0.0.0 is not an address of this machine alone" in done.err
 

@@ -56,7 +56,8 @@ async def test_what_is_approved_happens_and_the_second_approver_is_told_who(
     assert listed["actions"][0]["cwd"] == str(tmp_path)
     assert not (tmp_path / "done").exists()
 
-    first = await ann("approve", host.url, "writer", request, "--digest", listed["digest"], "--wait", "10", "--json")
+    words = ("approve", host.url, "writer", request, "--digest", listed["digest"])
+    first = await ann.process(*words, "--wait", "10", "--json")
     assert first.code == 0, first.err
     assert await appears(tmp_path / "done") == "hello"
     record = first.record
@@ -65,7 +66,7 @@ async def test_what_is_approved_happens_and_the_second_approver_is_told_who(
     assert (record["session"], record["attempt"], record["request"]) == ("writer", 1, request)
 
     bob = ann.but(WATCHFLOOR_TOKEN=BOB)
-    second = await bob("approve", host.url, "writer", request, "--digest", listed["digest"])
+    second = await bob.process(*words)
     assert second.code == 5
     assert "approved by ann" in second.err
     as_json = (await bob("deny", host.url, "writer", request, "--current", "--json")).record
@@ -78,7 +79,7 @@ async def test_of_two_at_once_exactly_one_decides(host: Host, ann: Program, tmp_
     digest = (await ann("requests", host.url, "--json")).record["digest"]
     bob = ann.but(WATCHFLOOR_TOKEN=BOB)
     words = ("writer", request, "--digest", digest, "--json")
-    both = await asyncio.gather(ann("approve", host.url, *words), bob("deny", host.url, *words))
+    both = await asyncio.gather(ann.process("approve", host.url, *words), bob.process("deny", host.url, *words))
     assert sorted(done.code for done in both) == [0, 5]
     winner = "ann" if both[0].code == 0 else "bob"
     assert winner in both[1 if winner == "ann" else 0].record["reason"]

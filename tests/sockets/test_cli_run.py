@@ -72,7 +72,7 @@ async def test_output_is_passed_on_byte_by_byte(program: Program) -> None:
 
 
 async def test_a_program_that_is_not_there(program: Program) -> None:
-    done = await program("run", "--", "no-such-program")
+    done = await program.process("run", "--", "no-such-program")
     assert (done.code, done.out, done.err) == (127, "", "watchfloor: there is no program 'no-such-program'\n")
 
 
@@ -80,7 +80,7 @@ async def test_a_program_that_cannot_be_started(program: Program, tmp_path: Path
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF is not what this is")
     broken.chmod(0o755)
-    done = await program("run", "--exit", "--", str(broken))
+    done = await program.process("run", "--exit", "--", str(broken))
     assert done.code == 126
 
 
