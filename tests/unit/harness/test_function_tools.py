@@ -362,6 +362,21 @@ async def test_arguments_that_are_not_json_are_refused_before_anything_is_announ
     assert port.events == []
 
 
+@pytest.mark.parametrize("gate", [True, False])
+async def test_a_command_line_that_cannot_be_shown_exactly_is_refused(gate: bool) -> None:
+    port = FakePort()
+
+    async def step(run: Run) -> object:
+        with pytest.raises(CanonicalError):
+            await run.tool("rm", {}, lambda: None, text="rm \udcff", gate=gate)
+        return True
+
+    _, kept = await running(step, port)
+    await port.until_log("ended")
+    assert kept == [True]
+    assert port.events == []
+
+
 async def test_a_long_result_is_cut_and_says_so() -> None:
     port = FakePort()
 

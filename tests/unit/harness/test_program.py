@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from tests.unit.harness.fake_port import FakePort
 from tests.unit.harness.programs import eventually, launched, python, shell, state
 from watchfloor.errors import AgentError
-from watchfloor.harness import program
+from watchfloor.harness import process, program
 from watchfloor.harness.base import MailArrived, Pause, Resume, Stop, Wake
 from watchfloor.harness.program import ProgramHarness
 from watchfloor.protocol.events import Notice, ToolOutput
@@ -330,6 +331,20 @@ async def test_an_event_loop_that_is_torn_down_takes_the_program_with_it() -> No
 
     pid = await asyncio.to_thread(run)
     assert state(pid) == ""
+
+
+async def test_without_a_process_table_a_pause_is_reported_after_the_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "HAS_PROCESS_TABLE", False)
+    monkeypatch.setattr(process, "_UNKILLABLE_S", 0.1)
+    port = FakePort()
+    session = await launched(shell(f"{shlex.join(python(STUBBORN))} & wait"), port, grace_s=0.1)
+    await port.until(lambda: port.output() == "ready\n")
+    await session.intervene(Pause())
+    await port.until_log("paused")
+    await eventually(lambda: state(session.pid) == "T")
+    await session.intervene(Resume())
+    await session.intervene(Stop())
+    await port.until_log("stopped")
 
 
 # --- input, surroundings

@@ -7,7 +7,7 @@ import contextvars
 import json
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from watchfloor.canonical import canonical, stringify_numbers
@@ -45,7 +45,7 @@ def _plain(value: object) -> object:
             return value
 
 
-def given(**fields: Any) -> Mapping[str, Any]:
+def given(**fields: Any) -> dict[str, Any]:
     """The fields that are not None: only what was set goes on the wire and into a digest."""
     return {name: value for name, value in fields.items() if value is not None}
 

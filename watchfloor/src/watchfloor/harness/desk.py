@@ -121,7 +121,9 @@ class Desk:
         """Open a request and wait for its end. It is withdrawn where the agent stops waiting."""
         end = self.steps.expect(subject.id)
         try:
-            self.port.ask(RequestModel.ask(subject, asked_at=self.port.now(), **({"about": about} if about else {})))
+            self.port.ask(
+                RequestModel.ask(subject, asked_at=self.port.now(), **({"about": sound(about)} if about else {}))
+            )
             return await end
         finally:
             if self.steps.forget(subject.id):

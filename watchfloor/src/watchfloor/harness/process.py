@@ -212,12 +212,21 @@ class Process:
         with suppress(TimeoutError):
             await asyncio.wait_for(self.wait(), timeout_s)
         delay = _SHORTEST_LOOK_S
-        while not self.ended or self.members():
+        while not self.ended or self._something_lives():
             left = deadline - self._loop.time()
             if left <= 0:
                 return False
             await asyncio.sleep(min(delay, left))
             delay = min(delay * 2, _LONGEST_LOOK_S)
+        return True
+
+    def _something_lives(self) -> bool:
+        if HAS_PROCESS_TABLE:
+            return bool(self.members())
+        try:
+            os.killpg(self.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
         return True
 
     def reap(self) -> int:

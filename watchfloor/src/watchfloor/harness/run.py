@@ -295,9 +295,11 @@ class Run:
         which cannot be cancelled: after an interrupt it stays in flight until it ends by itself.
 
         Returns an outcome of status `ok` or `declined`; what `call` raises is reported and raised again. A pause that
-        was asked for lands before `call` is executed. Raises CanonicalError where `args` are not JSON.
+        was asked for lands before `call` is executed. Raises CanonicalError where `args` are not JSON
+        or a text cannot be written as UTF-8.
         """
-        action = Action(tool=name, call=new_id("call"), **given(text=text, arguments=plain(args), cwd=cwd, diff=diff))
+        shown = plain(given(tool=name, text=text, arguments=args, cwd=cwd, diff=diff))
+        action = Action(call=new_id("call"), **shown)
         async with self._steps.step():
             approval = None
             if gate:
@@ -334,7 +336,7 @@ class Run:
         """
         self._steps.check()
         harness = cast(AgentHarness, agent) if hasattr(agent, "start") else self._desk.attempt.child(agent)
-        return self._port.spawn(harness, name=name, text=text)
+        return self._port.spawn(harness, name=sound(name), text=None if text is None else sound(text))
 
 
 class Stream:
