@@ -54,6 +54,8 @@ def run(*, targets: Sequence[Target], config: Config, demo: DemoProcess | None =
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
     )
     app.run(mouse=config.mouse)
+    # The terminal is itself again, and an impatient key would be a signal: it must not cut off what is left to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0

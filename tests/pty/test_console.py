@@ -1,0 +1,245 @@
+"""The whole program in a real terminal: what is pressed happens to real processes and files."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.pty.harness import Terminal
+
+WATCHFLOOR = (sys.executable, "-m", "console.cli.main")
+SLOW_S = 60.0
+
+PROGRAM = """
+import os, pathlib, sys, time
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+n = 0
+while True:
+    n += 1
+    print("line", n, flush=True)
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the console finds nothing of the machine that it runs on."""
+    return {
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "WATCHFLOOR_RUNTIME_DIR": str(tmp_path / "run"),
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+    }
+
+
+@contextmanager
+def program(env: Mapping[str, str], folder: Path, *options: str) -> Iterator[tuple[str, int]]:
+    """`watchfloor run -- PROGRAM` in a process of its own; yields its URL and the program's process id."""
+    pid_file = folder / "pid"
+    words = [*WATCHFLOOR, "run", "--serve", "127.0.0.1:0", "--name", "counter", *options]
+    with subprocess.Popen(
+        [*words, "--", sys.executable, "-c", PROGRAM, str(pid_file)],
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            first = process.stderr.readline()
+            found = re.search(r"listening on (ws://\S+)", first)
+            assert found, first
+            yield found[1], _pid(pid_file, process)
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _pid(file: Path, process: subprocess.Popen[str]) -> int:
+    for _ in range(3_000):
+        if file.exists() and (text := file.read_text()):
+            return int(text)
+        try:
+            process.wait(0.01)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    raise AssertionError("the program did not start")
+
+
+def process_state(pid: int) -> str:
+    """The state of a process as the process table has it, such as "T" for stopped."""
+    done = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip()[:1]
+
+
+def console(env: Mapping[str, str], *words: str, size: tuple[int, int] = (100, 30)) -> Terminal:
+    return Terminal([*WATCHFLOOR, *words], size, env=env)
+
+
+def test_the_demo_does_what_is_approved_and_not_what_is_denied(env: dict[str, str]) -> None:
+    with console(env, "demo", size=(130, 40)) as terminal:
+        terminal.wait_for("need you", SLOW_S)
+        terminal.wait_for(re.compile(r"waiting +deploy .*mkdir"), SLOW_S)
+        _card_of(terminal, "deploy")
+        folder, file = _demo_file(terminal.screen())
+        assert not (folder / file).exists()
+        terminal.press("d")
+        terminal.wait_for("denied by")
+        terminal.wait_for("effect seen")
+        assert not (folder / file).exists()
+        terminal.press("escape")
+        terminal.wait_for(re.compile(r"waiting +deploy .*mkdir"), SLOW_S)
+        _card_of(terminal, "deploy")
+        folder, again = _demo_file(terminal.screen())
+        assert not (folder / again).exists()
+        terminal.press("a")
+        terminal.wait_until(lambda: (folder / again).exists(), what="the file")
+        terminal.wait_for("approved by")
+        terminal.wait_for("effect seen")
+        terminal.press("q")
+        terminal.wait_for("with this console end the demo")
+        terminal.wait_for(re.compile(r"y +quit"))
+        _press_until(terminal, "y", lambda: terminal.process.poll() is not None)
+        assert terminal.wait_exit() == 0
+        assert not folder.exists()
+
+
+def _card_of(terminal: Terminal, name: str) -> None:
+    """Open the card of a session, by keys, and wait until it counts them."""
+    shown = re.compile(r"^ (\d+ of \d+  \S+)", re.MULTILINE)
+    before = None
+    for _ in range(20):
+        terminal.press("i")
+        terminal.wait_until(lambda: (now := shown.search(terminal.screen())) and now[1] != before, what="a card")
+        title = shown.search(terminal.screen())
+        assert title is not None
+        if title[1].endswith(f"  {name}"):
+            terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE))
+            return
+        before = title[1]
+    raise AssertionError(f"no card of {name}:\n{terminal.screen()}")
+
+
+def _demo_file(screen: str) -> tuple[Path, str]:
+    """The folder that a card names, and the file that its action would make there."""
+    folder = re.search(r"^ +in │ (\S+)", screen, re.MULTILINE)
+    action = re.search(r"runs │ .*?cp \S+ (\S+)", screen)
+    assert folder, screen
+    assert action, screen
+    return Path(folder[1]), action[1]
+
+
+def _press_until(terminal: Terminal, key: str, holds: object) -> None:
+    """Press a key again until it counts: what asks for it takes no key in its first moment."""
+    assert callable(holds)
+    for _ in range(40):
+        terminal.press(key)
+        if terminal.wait_until(holds, 0.5, or_fail=False):
+            return
+    raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
+
+
+def test_a_program_is_stopped_and_goes_on_in_the_process_table(env: dict[str, str], tmp_path: Path) -> None:
+    with program(env, tmp_path) as (url, pid), console(env, "connect", url) as terminal:
+        terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
+        terminal.wait_for(re.compile(r"line \d+"))
+        assert process_state(pid) != "T"
+        terminal.press("p")
+        terminal.wait_until(lambda: process_state(pid) == "T", what="the stopped state")
+        terminal.wait_for(re.compile(r"paused +counter"))
+        terminal.wait_for("effect seen: paused")
+        terminal.press("r")
+        terminal.wait_until(lambda: process_state(pid) in ("S", "R"), what="the program to go on")
+        terminal.wait_for(re.compile(r"running +counter"))
+        terminal.press("X")
+        terminal.wait_for("stop counter")
+        _press_until(terminal, "y", lambda: process_state(pid) == "")
+        terminal.wait_for(re.compile(r"stopped +counter"))
+
+
+def test_a_program_that_is_only_observed_has_no_control(env: dict[str, str], tmp_path: Path) -> None:
+    with program(env, tmp_path, "--observe") as (url, pid), console(env, "connect", url, size=(80, 24)) as terminal:
+        terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
+        assert not re.search(r"\b[aAdDospPxrRX] (approve|send|pause|interrupt|resume|stop)", terminal.line(22))
+        for key in "aAdDospPxrRX":
+            terminal.press(key)
+            terminal.wait_for(re.compile(rf"^ {key} .*can only be observed", re.MULTILINE))
+        assert process_state(pid) in ("S", "R")
+
+
+def test_keys_typed_faster_than_a_screen_is_drawn_keep_their_order(env: dict[str, str], tmp_path: Path) -> None:
+    with program(env, tmp_path, "--stdin") as (url, pid), console(env, "connect", url) as terminal:
+        terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
+        terminal.write(b"shello Xp\rXp")
+        terminal.wait_for(re.compile(r"mail +.*hello Xp *(sent|consumed)?", re.MULTILINE))
+        assert "hello XpXp" not in terminal.screen()
+        terminal.press("escape")
+        terminal.wait_for(re.compile(r"running +counter"))
+        assert process_state(pid) in ("S", "R")
+
+
+@pytest.mark.parametrize("how", ["keys", "ctrl+c", "signal"])
+def test_whatever_ends_it_gives_the_terminal_back(env: dict[str, str], how: str) -> None:
+    with console(env, "connect", "ws://127.0.0.1:9", size=(80, 24)) as terminal:
+        terminal.wait_for("STATE", SLOW_S)
+        terminal.wait_for("127.0.0.1:9 lost")
+        if how == "signal":
+            terminal.process.terminate()
+            assert terminal.wait_exit() == 128 + signal.SIGTERM
+        else:
+            key = "q" if how == "keys" else "ctrl+c"
+            terminal.press(key)
+            terminal.wait_for("quit?")
+            _press_until(terminal, "y" if how == "keys" else key, lambda: terminal.process.poll() is not None)
+            assert terminal.wait_exit() == 0
+        _check_given_back(terminal)
+
+
+def test_a_fault_of_our_own_is_one_line_and_not_a_broken_terminal(env: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "faulty.py"
+    script.write_text(
+        "import sys\n"
+        "from console.cli.main import main\n"
+        "from console.screens.fleet import FleetScreen\n"
+        "def boom(self):\n"
+        "    token = 'secret-in-a-local-variable'\n"
+        "    raise LookupError('no such thing')\n"
+        "FleetScreen.show_next = boom\n"
+        "sys.exit(main())\n"
+    )
+    with Terminal([sys.executable, str(script), "connect", "ws://127.0.0.1:9"], env=env) as terminal:
+        terminal.wait_for("STATE", SLOW_S)
+        terminal.press("i")
+        assert terminal.wait_exit() == 1
+        _check_given_back(terminal)
+        after = bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2]
+        assert b"LookupError" in after
+        assert b"Traceback" not in after
+        assert b"secret-in-a-local-variable" not in terminal.raw
+
+
+def test_the_first_frame_comes_before_anybody_answers(env: dict[str, str]) -> None:
+    with console(env, "connect", "ws://127.0.0.1:9", "ws://127.0.0.1:10", size=(120, 30)) as terminal:
+        screen = terminal.wait_for("STATE", SLOW_S)
+        assert "127.0.0.1:9 connecting" in screen or "127.0.0.1:9 lost" in screen
+        assert "127.0.0.1:10 connecting" in screen or "127.0.0.1:10 lost" in screen
+
+
+def _check_given_back(terminal: Terminal) -> None:
+    raw = bytes(terminal.raw)
+    assert raw.rfind(b"\x1b[?1049l") > raw.rfind(b"\x1b[?1049h"), "the alternate screen was not left"
+    assert raw.rfind(b"\x1b[?25h") > raw.rfind(b"\x1b[?25l"), "the cursor is still hidden"
+    assert raw.rfind(b"\x1b[?1000l") > raw.rfind(b"\x1b[?1000h"), "the mouse is still taken"
