@@ -35,15 +35,15 @@ def positions(arrivals: list[Arrival]) -> list[int | None]:
     ]
 
 
+async def drain(link: WebSocketLink, into: list[Arrival]) -> None:
+    async for some in link.batches():
+        into.extend(some)
+
+
 async def read_to_the_end(link: WebSocketLink, into: list[Arrival]) -> ConnectionLost:
     """Read until the connection is lost; returns how."""
-
-    async def read() -> None:
-        async for some in link.batches():
-            into.extend(some)
-
     with pytest.raises(ConnectionLost) as caught:
-        await read()
+        await drain(link, into)
     return caught.value
 
 
@@ -74,14 +74,22 @@ async def test_everything_arrives_in_order_and_the_watch_is_asked_for() -> None:
 
 
 class FullQueue:
-    """A connection on which there is always something more to read, until there is nothing."""
+    """A connection on which there is always something more to read, until there is nothing.
 
-    def __init__(self, frames: list[bytes]) -> None:
+    Reading returns without handing control to the event loop, as from a full queue of websockets; with `every`,
+    each so many reads it does once.
+    """
+
+    def __init__(self, frames: list[bytes], every: int | None = None) -> None:
         self._frames = iter([welcome(), *frames])
+        self._every = every
+        self._reads = 0
         self.subprotocol = PROTOCOL
 
     async def recv(self, decode: bool) -> bytes:
-        # Returns without ever handing control to the event loop, as a full queue of websockets does.
+        self._reads += 1
+        if self._every is not None and self._reads % self._every == 0:
+            await asyncio.sleep(0)
         frame = next(self._frames, None)
         if frame is None:
             end = Close(1000, "")
@@ -89,7 +97,7 @@ class FullQueue:
         return frame
 
     async def send(self, raw: bytes, text: bool) -> None:
-        pass
+        await asyncio.sleep(0)
 
 
 async def test_a_queue_that_is_always_full_does_not_starve_others() -> None:
@@ -113,6 +121,23 @@ async def test_a_queue_that_is_always_full_does_not_starve_others() -> None:
     assert max(sizes) < total / 2
     # A rest is as long as a slice. A mere yield between slices would be one turn for the others.
     assert turns > 5 * len(sizes)
+
+
+async def test_a_reader_that_is_cancelled_has_been_given_all_that_counts_as_received() -> None:
+    """Wherever the reading is cancelled, the cursor has not passed what was not handed over."""
+    for moment in range(60):
+        to = target("ws://h")
+        core = ClientCore(to)
+        queue: Any = FullQueue([batch(n, 1).encode() for n in range(1, 30)], every=3)
+        link = WebSocketLink(queue, core, "ws://h")
+        await link.greet()
+        got: list[Arrival] = []
+        reader = asyncio.create_task(drain(link, got))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        reader.cancel()
+        await asyncio.gather(reader, return_exceptions=True)
+        assert positions(got) == list(range(1, (core.pos or 0) + 1))
 
 
 @pytest.mark.parametrize(
@@ -190,10 +215,11 @@ async def test_commands_leave_and_stay_in_flight_until_their_outcome() -> None:
         to = target(url)
         core = ClientCore(to)
         link = await dial(to, core, timeout_s=PATIENCE_S)
+        reader = asyncio.create_task(drain(link, []))
+        assert '"watch"' in await heard.get()
         command = Command(id="1", session="s", do=DoPause())
         await link.send(command)
         await link.send(Watch(session="s"))
-        assert '"watch"' in await heard.get()
         assert await heard.get() == encode(command).decode()
         assert '"watch"' in await heard.get()
         assert core.pending() == (command,)
@@ -202,6 +228,7 @@ async def test_commands_leave_and_stay_in_flight_until_their_outcome() -> None:
         await link.close()
         with pytest.raises(ConnectionLost, match="not sent"):
             await link.send(Command(id="3", session="s", do=DoPause()))
+        await reader
         assert core.pending() == (command,)
 
 

@@ -410,6 +410,21 @@ def test_another_instance_makes_commands_in_flight_unknown() -> None:
     assert [frame["type"] for frame in sent(core)] == ["watch"]
 
 
+def test_a_host_of_another_protocol_at_the_same_address_changes_nothing() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    core.command(command("1"))
+    feed(core, events([1, 2]))
+    core.opened()
+    stranger = welcome(instance="two").model_copy(update={"protocol": "watchfloor.v9"})
+    assert outcomes(feed(core, stranger)) == []
+    assert sent(core) == []
+    assert connect(core, pos=2) == [
+        {"type": "watch", "session": "*", "after": 2},
+        {"type": "recall", "ids": ["1"]},
+    ]
+
+
 def test_a_host_that_cannot_recall_leaves_commands_unknown() -> None:
     core = ClientCore(TARGET)
     connect(core)

@@ -39,7 +39,7 @@ from watchfloor.protocol.frames import (
     Watching,
     Welcome,
 )
-from watchfloor.words import OutcomeKind
+from watchfloor.words import PROTOCOL, OutcomeKind
 
 _FORGOTTEN: Final = "the host was started anew and does not know what became of it"
 _NOT_VOUCHED: Final = "the host does not have it, and does not say whether it was started anew since"
@@ -175,6 +175,9 @@ class ClientCore:
     # --- greeting and resuming --------------------------------------------------------------
 
     def _welcomed(self, welcome: Welcome) -> list[Received]:
+        if welcome.protocol != PROTOCOL:
+            # A stranger at the host's address: nothing that it says is about our cursors and commands.
+            return []
         anew = self.instance is not None and self.instance != welcome.host.instance
         rolled_back = self._pos is not None and welcome.pos < self._pos.through
         first = self.instance is None

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import socket
 import ssl
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from time import monotonic
 from typing import Final
@@ -45,6 +46,8 @@ ANSWER_TIMEOUT_S: Final = 10.0
 SLICE_S: Final = 0.004
 REST_S: Final = 0.004
 """After a slice of work comes a real rest: a full queue never yields, and `sleep(0)` still starves what paints."""
+FETCH: Final = 256
+"""Frames that are read ahead of being decoded."""
 CLOSE_TIMEOUT_S: Final = 1.0
 
 # The library logs every header of the handshake when it debugs, the token among them.
@@ -95,6 +98,8 @@ class WebSocketLink:
         self._core = core
         self._where = where
         self._early: list[Arrival] = []
+        self._raws: deque[bytes] = deque()
+        """What was read and not yet decoded."""
 
     async def greet(self) -> None:
         """Say hello and take the welcome; anything else raises ConnectionFailed."""
@@ -107,44 +112,54 @@ class WebSocketLink:
         except ConnectionClosed as error:
             raise lost(error, self._where) from None
         check_greeting(self._early[0], self._where)
-        await self._answer()
 
     async def batches(self) -> AsyncIterator[Sequence[Arrival]]:
-        """What arrives, in order. Reads for about 4 ms at most, then rests for as long before it reads on."""
+        """What arrives, in order. Reads for about 4 ms at most, then rests for as long before it reads on.
+
+        What the core has counted as received is yielded before anything is awaited, so that a reader which is
+        cancelled loses only what the next connection will bring again.
+        """
         early, self._early = self._early, []
         if early:
             yield early
+        await self._answer()
         busy_since = monotonic()
         while True:
-            asked = monotonic()
-            try:
-                raw = await self._ws.recv(decode=False)
-            except ConnectionClosed as error:
-                self._core.closed()
-                if isinstance(error, ConnectionClosedOK):
-                    return
-                raise lost(error, self._where) from None
-            if monotonic() - asked >= REST_S:
-                busy_since = monotonic()
-            batch = self._core.receive(raw)
-            await self._read_on(batch, busy_since + SLICE_S)
+            if not self._raws:
+                asked = monotonic()
+                try:
+                    self._raws.append(await self._ws.recv(decode=False))
+                except ConnectionClosed as error:
+                    self._core.closed()
+                    if isinstance(error, ConnectionClosedOK):
+                        return
+                    raise lost(error, self._where) from None
+                if monotonic() - asked >= REST_S:
+                    busy_since = monotonic()
+            await self._fetch()
+            yield self._decode(busy_since + SLICE_S)
             await self._answer()
-            yield batch
             # What the receiver of the batch did with it counts as work, too.
             if monotonic() - busy_since >= SLICE_S:
                 await asyncio.sleep(REST_S)
                 busy_since = monotonic()
 
-    async def _read_on(self, batch: list[Arrival], until: float) -> None:
-        """Add what has already arrived, as long as there is time."""
+    async def _fetch(self) -> None:
+        """Take what has already arrived."""
         try:
             # A read that would wait is ended at once; one that finds a frame never gets to the timeout.
             async with asyncio.timeout(0):
-                while monotonic() < until:
-                    batch += self._core.receive(await self._ws.recv(decode=False))
+                while len(self._raws) < FETCH:
+                    self._raws.append(await self._ws.recv(decode=False))
         except (TimeoutError, ConnectionClosed):
-            # A closed connection says so again at the next read, after this batch.
+            # A closed connection says so again at the next read.
             return
+
+    def _decode(self, until: float) -> list[Arrival]:
+        batch = self._core.receive(self._raws.popleft())
+        while self._raws and monotonic() < until:
+            batch += self._core.receive(self._raws.popleft())
+        return batch
 
     async def _answer(self) -> None:
         try:
