@@ -382,26 +382,29 @@ async def test_a_time_out_of_the_agents_own_stays_a_time_out() -> None:
     assert port.result.text == "timed out"
 
 
-async def test_a_time_out_in_the_clean_up_works_after_an_interruption() -> None:
+async def test_a_time_out_around_an_interruption_still_is_one() -> None:
     seen: list[str] = []
 
     async def agent(run: Run, mail: tuple[MailItem, ...]) -> None:
         try:
-            await run.sleep(3600)
-        finally:
-            try:
-                async with asyncio.timeout(0.01):
+            async with asyncio.timeout(None) as limit:
+                try:
+                    await run.say("asleep")
+                    await run.sleep(3600)
+                finally:
+                    seen.append("interrupted")
+                    limit.reschedule(asyncio.get_running_loop().time())
                     await asyncio.Event().wait()
-            except TimeoutError:
-                seen.append("timed out")
+        except TimeoutError:
+            seen.append("timed out")
 
     port = FakePort()
     session = await started(agent, port)
     await session.intervene(port.wake("go"))
-    await asyncio.sleep(0)
+    await port.until(lambda: port.all(Message))
     await session.intervene(Interrupt())
     await port.until_log("interrupted")
-    assert seen == ["timed out"]
+    assert seen == ["interrupted", "timed out"]
 
 
 async def test_a_stream_that_is_interrupted_is_recorded_as_cut() -> None:
