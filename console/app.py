@@ -26,7 +26,7 @@ from console.demo.process import NAME as DEMO
 from console.hub import Hub
 from console.keymap import keymap
 from console.screens.collector import Collector
-from console.screens.fleet import FleetScreen
+from console.screens.fleet import STYLES, FleetScreen
 from console.screens.help import HelpScreen
 from themes.loader import DEFAULT_THEME, load_glyphs, load_theme
 
@@ -78,6 +78,8 @@ class Watchfloor(App[int]):
     """The console. It owns the terminal; what it knows is in the hub, what it shows in its screens."""
 
     TITLE = "watchfloor"
+    # Styles that a screen names itself are not read for the screen that an application begins with.
+    CSS_PATH = STYLES
     ENABLE_COMMAND_PALETTE = False
     ESCAPE_TO_MINIMIZE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -129,6 +131,15 @@ class Watchfloor(App[int]):
             debug_keys=os.environ.get("WATCHFLOOR_DEBUG_KEYS") == "1",
             tz=tz,
         )
+        # Set before there is anything to style; a theme that changes later styles everything once more.
+        self.register_theme(self._look.textual())
+        self.set_reactive(App.theme, self._look.name)
+        self.stylesheet.set_variables(self.get_css_variables())
+        self.hub.expect(self._expected())
+
+    def get_default_screen(self) -> FleetScreen:
+        # A screen that is pushed over an empty one is laid out and styled twice.
+        return self.fleet_screen
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return self._look.css_variables()
@@ -138,11 +149,7 @@ class Watchfloor(App[int]):
         self.fleet_screen.take(changes)
 
     def on_mount(self) -> None:
-        """Show what is known before anything is connected: the names of the sources."""
-        self.register_theme(self._look.textual())
-        self.theme = self._look.name
-        self.hub.expect(self._expected())
-        self.push_screen(self.fleet_screen)
+        """Be ready to be ended from outside, and begin once the first frame is out."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             # Ended from outside, the terminal must be given back all the same.

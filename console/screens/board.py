@@ -28,7 +28,6 @@ from console.fleet.views import (
 )
 from console.fleet.wording import clock_time, name_of
 from console.screens.availability import Standing
-from console.screens.drawer import Drawer
 from console.screens.footing import footer_keys, hint, quiet_roster
 from console.screens.rule import Rule
 from console.screens.shown import Shown
@@ -46,6 +45,7 @@ from widgets.tones import Tone
 if TYPE_CHECKING:
     from console.hub import Hub
     from console.keymap import Keymap
+    from console.screens.drawer import Drawer
     from themes.loader import GlyphSet
 
 NOTICE_MS: Final = 10_000
@@ -89,6 +89,7 @@ class Board:
         self.rows: Final = RosterView(hub.fleet, self._glyphs)
         self.entered: Final[dict[str, str]] = {}
         self.bound = False
+        self.drawer: Drawer | None = None
         self._log: SessionLog | None = None
         self._second = -1
         self._roster_changes = Changes()
@@ -106,7 +107,6 @@ class Board:
         self.log = screen.query_one(EventLog)
         self.card = screen.query_one(RequestCard)
         self.facts = screen.query_one(FactsPane)
-        self.drawer = screen.query_one(Drawer)
         self._top = screen.query_one("#top", StatusBar)
         self._counts = screen.query_one("#counts", StatusBar)
         self._trail = screen.query_one("#trail", StatusBar)
@@ -210,7 +210,7 @@ class Board:
         if everything or selected in changes.sessions or changes.sources or changes.trails or changes.requests:
             self._paint_selected(now, selected, shown, standings)
         self._paint_lines(now)
-        if self.drawer.is_open:
+        if self.drawer is not None and self.drawer.is_open:
             self.drawer.refresh_drawer()
 
     def _paint_log(self, changes: Changes, now: int, selected: SessionKey | None, *, everything: bool) -> None:

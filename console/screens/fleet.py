@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 from textual.screen import Screen
 
 from console.actions import ACTIONS, BY_ID, Action
@@ -25,7 +27,6 @@ from console.screens.availability import Standing, standing
 from console.screens.board import Board, FactsPane
 from console.screens.copying import copied
 from console.screens.deciding import decision
-from console.screens.drawer import Drawer
 from console.screens.handlers import ACTS, DECIDES, STEERS, Decide, Steer
 from console.screens.help import HelpItem, HelpScreen, help_rows
 from console.screens.rule import Rule
@@ -47,17 +48,33 @@ if TYPE_CHECKING:
     from themes.loader import GlyphSet
     from watchfloor.connector import Clock
 
+STYLES: Final = Path(__file__).with_suffix(".tcss")
 TICK_S: Final = 1 / 25
+WIDE: Final = 110
+"""Columns from which there is room for the facts beside the roster."""
+BROAD: Final = 150
+TALL: Final = 36
+"""Rows from which the log stays in sight below an open card."""
 LEAST: Final = (40, 12)
 """Columns and rows below which nothing can be decided, since nothing can be read."""
+
+
+def size_classes(size: Size) -> dict[str, bool]:
+    """The classes by which the styles arrange the parts of the screen."""
+    columns, rows = size
+    return {
+        "-narrow": columns < WIDE,
+        "-wide": WIDE <= columns < BROAD,
+        "-broad": columns >= BROAD,
+        "-low": rows < TALL,
+        "-tall": rows >= TALL,
+        "-tiny": columns < LEAST[0] or rows < LEAST[1],
+    }
 
 
 class FleetScreen(Screen[None]):
     """The first screen. What it knows is in the hub; here is only where the operator looks, and what was said."""
 
-    CSS_PATH = "fleet.tcss"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-broad")]  # noqa: RUF012 - declared so by the toolkit
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = "#roster"
 
     # All of them have priority: a binding without it acts after its key went through the queue of the focused widget,
@@ -110,6 +127,8 @@ class FleetScreen(Screen[None]):
         self.set_class(not self._marks.rule.strip("-"), "-ascii")
 
     def compose(self) -> ComposeResult:
+        # Before there is anything in it: later a change of class styles everything once more.
+        self.update_classes(size_classes(self.app.size))
         marks = self._marks
         yield StatusBar(id="top", marks=marks)
         yield StatusBar(id="counts", marks=marks)
@@ -124,25 +143,35 @@ class FleetScreen(Screen[None]):
         yield StatusBar(id="trail", marks=marks)
         yield StatusBar(id="notice", marks=marks)
         yield ActionFooter(id="footer", marks=marks)
-        yield Drawer(self._clock, id="drawer", marks=marks)
 
     def on_mount(self) -> None:
         """Paint what is known already, then whatever changes."""
         self._board.bind(self)
         self.paint(everything=True)
         self.set_interval(TICK_S, self._tick)
+        self.call_after_refresh(self._furnish)
+
+    async def _furnish(self) -> None:
+        """Bring in what the first frame does without: its code and its styles take a tenth of the time to it."""
+        from console.screens.drawer import Drawer
+
+        drawer = Drawer(self._clock, id="drawer", marks=self._marks)
+        await self.mount(drawer)
+        self._board.drawer = drawer
 
     def on_screen_resume(self) -> None:
         """What changed while another screen was in front."""
-        if self._board.bound:
-            self.paint(everything=True)
+        self.paint(everything=True)
 
     def on_resize(self) -> None:
-        """Say so where nothing can be read any more."""
-        columns, rows = self.size
-        self.set_class(columns < LEAST[0] or rows < LEAST[1], "-tiny")
-        if self._board.bound:
-            self.paint(everything=True)
+        """Arrange the parts for the new size."""
+        self.update_classes(size_classes(self.size))
+        self.paint(everything=True)
+
+    @property
+    def furnished(self) -> bool:
+        """Is everything there, what the first frame does without included?"""
+        return self._board.drawer is not None
 
     # -------------------------------------------------------------- painting
 
@@ -164,6 +193,8 @@ class FleetScreen(Screen[None]):
 
     def paint(self, *, everything: bool = False) -> None:
         """Paint what has changed since the last time, or all of it."""
+        if not self._board.bound:
+            return
         now = self._clock()
         changes, self._changes = self._changes, Changes()
         board = self._board
@@ -204,7 +235,8 @@ class FleetScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While something is asked, all keys belong to the drawer."""
-        return not (action == "perform" and self.is_mounted and self._drawer.is_open)
+        drawer = self._board.drawer
+        return not (action == "perform" and drawer is not None and drawer.is_open)
 
     def action_perform(self, id: str) -> None:
         """Do what a key stands for, or say why not."""
@@ -263,10 +295,6 @@ class FleetScreen(Screen[None]):
         return True
 
     # -------------------------------------------------------------- where the operator looks
-
-    @property
-    def _drawer(self) -> Drawer:
-        return self._board.drawer
 
     @property
     def selected(self) -> SessionKey | None:
@@ -413,8 +441,8 @@ class FleetScreen(Screen[None]):
 
     def leave(self) -> None:
         """Close what is asked; asked to leave, leave; else ask."""
-        drawer = self._drawer
-        if drawer.asks_for(leaving.LEAVE):
+        drawer = self._board.drawer
+        if drawer is None or drawer.asks_for(leaving.LEAVE):
             self.app.exit(0)
         elif drawer.is_open:
             drawer.close()
@@ -432,12 +460,17 @@ class FleetScreen(Screen[None]):
         return self._hub.by
 
     def ask(self, ask: Ask) -> None:
+        drawer = self._board.drawer
+        if drawer is None:
+            self.say(Clean("the console is still starting"), "attention")
+            return
         self.add_class("-asking")
-        self._drawer.ask(ask)
+        drawer.ask(ask)
 
-    @on(Drawer.Closed)
-    def _drawer_closed(self) -> None:
-        if not self._drawer.is_open:
+    def on_drawer_closed(self) -> None:
+        """The keys are the screen's again."""
+        drawer = self._board.drawer
+        if drawer is not None and not drawer.is_open:
             self.remove_class("-asking")
         if self._shown is not None:
             self._shown.disturbed(self._clock())

@@ -57,7 +57,8 @@ class Console:
             ),
             f"{names} listed",
         )
-        await self.until(lambda: self.app.fleet_screen.selected is not None, "a session selected")
+        screen = self.app.fleet_screen
+        await self.until(lambda: screen.furnished and screen.selected is not None, "a session selected")
 
     async def select(self, name: str) -> None:
         """Move the cursor to a session, by keys."""

@@ -88,6 +88,7 @@ class StagedHost(ScriptedHost):
 
 async def shown(pilot: Pilot[int], app: Watchfloor) -> None:
     """Let the screen take up everything that was said."""
+    await until(pilot, lambda: app.fleet_screen.furnished, lambda: "the screen is there")
     app.fleet_screen.paint(everything=True)
     await pilot.pause()
     await pilot.pause()
