@@ -110,9 +110,13 @@ async def _run(args: Namespace, echo: Echo) -> int:
 
     harness = _Program(args.program, stdin=args.stdin, observe=args.observe, echo=echo, ended=ended)
     async with Host(name=name, tokens=_tokens(token)) as host:
-        out.note(f"listening on {await _serve(host, args.serve)}")
-        with _published(host.url, token, name), ends.by_signals():
+        url = await _serve(host, args.serve)
+        with _published(url, token, name) as fault, ends.by_signals():
+            # Whoever reads that it listens must find it, and its session; the program itself starts a moment later.
             session = host.add(harness, name=name, cwd=str(Path.cwd()))
+            out.note(f"listening on {url}")
+            if fault is not None:
+                out.note(f"consoles will not find this host by themselves: {fault}")
             if args.exit:
                 await _first(over, ends.asked)
                 if not ends.asked.is_set():
@@ -150,18 +154,19 @@ async def _wind_up(host: Host, session: str, ends: _Ends, over: asyncio.Event) -
 
 
 @contextmanager
-def _published(url: str, token: str, name: str) -> Iterator[None]:
-    """Let consoles of this user find the host by themselves."""
+def _published(url: str, token: str, name: str) -> Iterator[runtime.RuntimeFolderError | None]:
+    """Let consoles of this user find the host by themselves; yields why they cannot, if so."""
+    path: Path | None = None
+    failure: runtime.RuntimeFolderError | None = None
     try:
         path = runtime.publish(url, token, name)
-    except runtime.RuntimeFolderError as fault:
-        out.note(f"consoles will not find this host by themselves: {fault}")
-        yield
-        return
+    except runtime.RuntimeFolderError as error:
+        failure = error
     try:
-        yield
+        yield failure
     finally:
-        runtime.withdraw(path)
+        if path is not None:
+            runtime.withdraw(path)
 
 
 # --- both ----------------------------------------------------------------------------------

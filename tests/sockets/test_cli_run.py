@@ -97,6 +97,15 @@ async def test_consoles_find_it_by_name_until_it_ends(program: Program, tmp_path
     assert list((tmp_path / "run").iterdir()) == []
 
 
+async def test_where_it_cannot_be_found_it_says_so_and_runs_all_the_same(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    done = await program.process("run", "--exit", "--", "echo", "hello")
+    assert (done.code, done.out) == (0, "hello\n")
+    first, second = done.err.splitlines()
+    assert first.startswith("listening on ws://")
+    assert second.startswith(f"consoles will not find this host by themselves: {tmp_path / 'run'}: ")
+
+
 async def test_without_its_token_nobody_gets_in(program: Program) -> None:
     async with running(program, "--", "sh", "-c", LOOP) as run:
         stranger = program.but(WATCHFLOOR_RUNTIME_DIR=str(program.home / "elsewhere"))
