@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -78,25 +79,33 @@ async def test_a_command_sees_nothing_of_our_environment(tmp_path: Path, monkeyp
     assert "tok-" not in await shell("env", tmp_path)
 
 
-async def test_a_cancelled_command_leaves_nothing_behind(tmp_path: Path) -> None:
-    pipe = tmp_path / "pid"
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="there is no process table to read")
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8, None])
+async def test_a_cancelled_command_leaves_nothing_behind(tmp_path: Path, turns: int | None) -> None:
+    """Cancelled after so many turns of the event loop, which is while it starts; None: while it runs."""
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    running = asyncio.create_task(shell("sleep 600 & echo $! > pid; wait", tmp_path))
-    pid = int(await asyncio.to_thread(pipe.read_text))
+    running = asyncio.create_task(shell("sleep 600 & echo > pipe; wait", tmp_path))
+    if turns is None:
+        await asyncio.to_thread(pipe.read_text)
+        assert living_in(tmp_path) >= {"sh", "sleep"}
+    for _ in range(turns or 0):
+        await asyncio.sleep(0)
     running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    # Killed it is at once; what is left of it goes when the process that has inherited it looks.
     async with asyncio.timeout(10):
-        while alive(pid):  # noqa: ASYNC110 - nobody tells us of a process that is not our child
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    # The shell is reaped by now; nobody tells of those that it has started.
+    async with asyncio.timeout(10):
+        while living_in(tmp_path):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
-def alive(pid: int) -> bool:
-    """Is there such a process, and not only what is left of it until somebody reaps it?"""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(") ")[2][0] != "Z"
+def living_in(folder: Path) -> set[str]:
+    """The names of the programs whose current folder this is."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").readlink() == folder:
+                found.add((process / "comm").read_text().strip())
+    return found
