@@ -79,6 +79,17 @@ class Program:
             sys.executable, "-m", "console.cli.main", *words, env=self.env, **{**pipes, **rest}
         )
 
+    @asynccontextmanager
+    async def running(self, *words: str, **rest: Any) -> AsyncIterator[asyncio.subprocess.Process]:
+        """A command line that goes on until the test ends it; a test that fails leaves nothing behind."""
+        process = await self.start(*words, **rest)
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+
     async def process(self, *words: str, stdin: str = "") -> Done:
         """Run a command line to its end, as a program of its own."""
         process = await self.start(*words)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -187,12 +188,12 @@ async def test_following_misses_and_doubles_nothing_and_ends_with_ctrl_c(
 ) -> None:
     host.add(talks(), name="talker", text="before")
     await host.wait("talker")
-    process = await program.start("events", host.url, *which, "--json", "--follow")
-    assert process.stdout is not None
     said: list[str] = []
     seqs: list[int] = []
     sent = False
-    async with asyncio.timeout(PATIENCE_S):
+    follow = program.running("events", host.url, *which, "--json", "--follow")
+    async with follow as process, asyncio.timeout(PATIENCE_S):
+        assert process.stdout is not None
         while "third" not in said:
             record = json.loads(await process.stdout.readline())
             event = record["event"]
@@ -213,24 +214,24 @@ async def test_following_misses_and_doubles_nothing_and_ends_with_ctrl_c(
 
 
 async def test_following_goes_on_after_the_host_came_back(program: Program) -> None:
-    async with Host(name="one") as first:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE_S):
+        first = await stack.enter_async_context(Host(name="one"))
         port = int((await first.serve()).rpartition(":")[2])
         first.add(talks(), name="talker", text="before")
         await first.wait("talker")
-        process = await program.start("events", first.url, "--json", "--follow")
+        process = await stack.enter_async_context(program.running("events", first.url, "--json", "--follow"))
         assert process.stdout is not None
-        async with asyncio.timeout(PATIENCE_S):
-            while b'"before"' not in await process.stdout.readline():
-                pass
-    async with Host(name="two") as second:
+        while b'"before"' not in await process.stdout.readline():
+            pass
+        await first.close()
+        second = await stack.enter_async_context(Host(name="two"))
         second.add(talks(), name="talker", text="after")
         await second.wait("talker")
         await second.serve(port=port)
-        async with asyncio.timeout(PATIENCE_S):
-            while b'"after"' not in await process.stdout.readline():
-                pass
-    process.send_signal(signal.SIGTERM)
-    _, errors = await process.communicate()
+        while b'"after"' not in await process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        _, errors = await process.communicate()
     assert b"trying again" in errors
 
 
@@ -245,11 +246,10 @@ async def test_following_so_many_events_ends_by_itself(host: Host, program: Prog
 async def test_a_reader_that_leaves_ends_it_quietly(host: Host, program: Program) -> None:
     host.add(talks(*[f"line {n} {'x' * 500}" for n in range(3000)]), name="long", text="go")
     await host.wait("long")
-    process = await program.start("events", host.url, "--json")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    await process.stdout.readline()
-    process.stdout._transport.close()  # type: ignore[attr-defined]
-    errors = await asyncio.wait_for(process.stderr.read(), PATIENCE_S)
-    assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 141
-    assert errors == b""
+    async with program.running("events", host.url, "--json") as process, asyncio.timeout(PATIENCE_S):
+        assert process.stdout is not None
+        assert process.stderr is not None
+        await process.stdout.readline()
+        process.stdout._transport.close()  # type: ignore[attr-defined]
+        assert await process.stderr.read() == b""
+        assert await process.wait() == 141

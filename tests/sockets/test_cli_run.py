@@ -66,8 +66,8 @@ async def test_a_program_that_is_killed_ends_as_in_a_shell(program: Program) -> 
 
 async def test_output_is_passed_on_byte_by_byte(program: Program) -> None:
     script = "printf 'no end of line \\033[31m\\377'"
-    process = await program.start("run", "--exit", "--", "sh", "-c", script)
-    output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    async with program.running("run", "--exit", "--", "sh", "-c", script) as process:
+        output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
     assert output == b"no end of line \x1b[31m\xff"
 
 
@@ -200,15 +200,11 @@ async def test_it_never_outlives_us(program: Program, tmp_path: Path, number: si
 
 async def test_a_terminal_that_nobody_reads_does_not_hold_up_the_host(program: Program, tmp_path: Path) -> None:
     script = "echo $$ > pid; exec yes 'a line that fills every pipe'"
-    process = await program.start("run", "--name", "flood", "--", "sh", "-c", script, cwd=tmp_path)
-    try:
+    async with program.running("run", "--name", "flood", "--", "sh", "-c", script, cwd=tmp_path):
         await _pid(tmp_path)
         # Nothing has read its standard output: the pipe to us is full by now, and stays so.
         stopped = await program("stop", "flood", "flood", "--kill", "--wait", "10", "--json")
         assert (stopped.code, stopped.record["effect"]) == (0, "seen")
-    finally:
-        process.kill()
-        await process.communicate()
 
 
 async def appears_empty(path: Path) -> None:
