@@ -210,7 +210,8 @@ class EventFact:
     `seq` None: a delta (`offset` says where its text goes in `item`). `data` holds the few typed values that the fleet
     reads: lifecycle (Lifecycle), request, request_kind, state (RequestState), option, option_kind, by, note, why,
     outcome, ref, delivery (Delivery), mail_state, call, status, exit_code, duration_ms, command, primitive, level,
-    child, mode, role, cut; of a delta `of` (the kind of its whole) and `length` (code points as sent; cleaning may add some).
+    child, mode, role, cut; of a delta `of` (the kind of its whole) and `length` (code points as sent;
+    cleaning may add some).
     """
 
     kind: str

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -120,10 +121,15 @@ def test_the_demo_does_what_is_approved_and_not_what_is_denied(env: dict[str, st
 def _card_of(terminal: Terminal, name: str) -> None:
     """Open the card of a session, by keys, and wait until it counts them."""
     shown = re.compile(r"^ (\d+ of \d+  \S+)", re.MULTILINE)
+
+    def other_than(old: str | None) -> bool:
+        now = shown.search(terminal.screen())
+        return now is not None and now[1] != old
+
     before = None
     for _ in range(20):
         terminal.press("i")
-        terminal.wait_until(lambda: (now := shown.search(terminal.screen())) and now[1] != before, what="a card")
+        terminal.wait_until(partial(other_than, before), what="a card")
         title = shown.search(terminal.screen())
         assert title is not None
         if title[1].endswith(f"  {name}"):
