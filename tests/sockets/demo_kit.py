@@ -21,6 +21,7 @@ from watchfloor.protocol.frames import (
     Do,
     DoAnswer,
     DoApprove,
+    DoPause,
     Events,
     Outcome,
     Profiles,
@@ -130,6 +131,11 @@ class Operator:
         await self._link.send(command)
         await self.until(lambda: command.id in self._outcomes)
         return self._outcomes[command.id]
+
+    async def hushes(self) -> None:
+        """Pause those that work without a break at a high tempo, for tests that are about others."""
+        for session in ("checksums", "docs", "linecount", "narrator"):
+            await self.does(session, DoPause())
 
     async def decides(self, request: RequestModel, option: str) -> Outcome:
         subject = request.read()

@@ -69,6 +69,7 @@ async def test_what_is_denied_does_not_happen_and_the_agent_goes_on(tmp_path: Pa
 
 async def test_the_schedule_wakes_it_for_the_next_release(tmp_path: Path) -> None:
     async with demo(tmp_path, tempo=FAST) as operator:
+        await operator.hushes()
         await works_through(operator, 4)
         assert {mail.text for mail in operator.of(DEPLOY, Mail) if mail.by == SCHEDULE} >= {"It is time for release 4."}
         assert operator.summaries[DEPLOY].attempt == 1
@@ -92,7 +93,7 @@ async def test_a_message_is_kept_in_the_notes_where_that_is_allowed(tmp_path: Pa
 
 async def test_a_permission_for_the_session_is_remembered_until_the_conversation_is_cleared(tmp_path: Path) -> None:
     async with demo(tmp_path, tempo=FAST) as operator:
-        await works_through(operator, 3)
+        await operator.hushes()
         await operator.decides(await publishes(operator, 3), "allow")
         preview = await operator.is_asked(DEPLOY, by=PREVIEW)
         option = next(option for option in preview.read().options if option.id == SESSION)

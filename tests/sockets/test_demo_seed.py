@@ -47,8 +47,9 @@ def words(request: RequestModel) -> str:
 async def script(workspace: Path, seed: int) -> Script:
     """The first requests and messages of each agent."""
     async with demo(workspace, seed=seed, rate=100, tempo=FAST) as operator:
-        await attend(operator)
         await operator.until(lambda: len(operator.said("narrator")) >= MANY)
+        await operator.hushes()
+        await attend(operator)
         return {
             session: ([words(request) for request in operator.asked(session)][:MANY], operator.said(session)[:MANY])
             for session in (*ASKING, "narrator")
