@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -156,6 +157,23 @@ async def test_a_slow_client_is_closed_and_nobody_else_notices() -> None:
         assert slow.arrived[-1]["pos"] == through
         for client in (slow, quick):
             await client.ws.close()
+
+
+async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("watchfloor.host.outbox.CLOSE_S", 0.2)
+    async with Host(queue_bytes=2 * 1024 * 1024) as host:
+        await host.serve()
+        script, _ = await running(host)
+        dead = await opened(host, "dead")
+        await dead.watch()
+        conn = next(iter(host.core.connections()))
+        for _ in range(80):
+            script.attempts[0].port.emit(Message(at=0, text="x" * 250_000))
+            host.perform(host.core.flush(host.now()))
+            # So that the host comes to write, and to hang in it.
+            await asyncio.sleep(0)
+        await until(lambda: conn not in host.core.connections())
+        dead.ws.transport.abort()
 
 
 async def test_a_frame_that_is_too_large_ends_its_own_connection_only() -> None:

@@ -85,6 +85,18 @@ async def test_a_stop_that_nobody_hears_is_followed_by_a_kill_and_then_given_up(
         await until(lambda: script.attempts[0].closed == 1)
 
 
+async def test_nothing_is_told_to_an_attempt_that_is_over() -> None:
+    script = Script()
+    async with Host() as host:
+        session = host.add(script, name="x", text="go")
+        await until(lambda: script.attempts and script.attempts[0].told)
+        attempt = script.attempts[0]
+        by(host, session, "pause")
+        attempt.port.stopped()
+        await until(lambda: attempt.closed)
+        assert [type(signal) for signal in attempt.told] == [Wake]
+
+
 async def test_the_port_of_an_older_attempt_is_of_no_use() -> None:
     script = Script()
     async with Host() as host:

@@ -367,6 +367,21 @@ def test_a_kill_after_a_stop_is_passed_on_and_a_second_stop_is_not() -> None:
     assert [s for s in puppet.told if isinstance(s, Stop)] == [Stop(), Stop(kill=True)]
 
 
+@pytest.mark.parametrize("row", [Row.RUNNING, Row.WAITING, Row.IDLE, Row.PAUSED])
+@pytest.mark.parametrize("op", [Op.PAUSE, Op.PAUSE_INTERRUPT, Op.INTERRUPT, Op.RESUME, Op.RESEED])
+def test_an_attempt_that_was_told_to_end_is_told_nothing_else(row: Row, op: Op) -> None:
+    puppet = drive(row, pending=True)
+    puppet.operate(Op.STOP)
+    before = puppet.told
+    handled = puppet.operate(op)
+    assert handled.outcome in (OutcomeKind.APPLIED, OutcomeKind.INVALID)
+    assert handled.info == ({"noop": True} if handled.applied else {})
+    assert puppet.send("too late", Priority.INTERRUPT).info["delivery"] == "queued"
+    assert puppet.told == before
+    puppet.react()
+    assert puppet.state() is Lifecycle.STOPPED
+
+
 def test_a_boundary_tells_of_the_stop() -> None:
     puppet = drive(Row.RUNNING, pending=True)
     puppet.operate(Op.STOP)

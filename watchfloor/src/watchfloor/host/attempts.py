@@ -62,7 +62,7 @@ class Attempt:
         if agent is None:
             return
         try:
-            while (signal := await self._signals.get()) is not None:
+            while (signal := await self._signals.get()) is not None and not self._finished:
                 try:
                     async with asyncio.timeout(INTERVENE_S):
                         await agent.intervene(signal)

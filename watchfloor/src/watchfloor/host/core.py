@@ -196,6 +196,10 @@ class HostCore:
         """Somebody connected and was admitted."""
         self._conns[conn] = Connection(conn, principal)
 
+    def connections(self) -> tuple[str, ...]:
+        """Who is connected."""
+        return tuple(self._conns)
+
     def disconnect(self, conn: str) -> None:
         self._conns.pop(conn, None)
 

@@ -104,7 +104,8 @@ class Operations(SessionChanges):
         cell = self._cell(Op.SEND)
         if cell.verdict is Verdict.ERROR:
             return self._invalid(cell)
-        interrupts = priority is Priority.INTERRUPT and Consequence.CANCELS_STEP in self._cell(Op.INTERRUPT).also
+        ends_turn = Consequence.CANCELS_STEP in self._cell(Op.INTERRUPT).also
+        interrupts = priority is Priority.INTERRUPT and ends_turn and not self._being_stopped
         delivery = self._delivery(cell, priority, interrupts)
         letter = self.mailbox.post(
             text, by=by, delivery=delivery, steers=priority is not Priority.QUEUE, reply_to=reply_to
@@ -131,7 +132,7 @@ class Operations(SessionChanges):
         ):
             # The turn will not take it any more: it waits for whatever comes after.
             return Delivery.QUEUED
-        return Delivery.QUEUED if self.alive and Overlay.STOPPING in self.pending else delivery
+        return Delivery.QUEUED if self._being_stopped else delivery
 
     # --- pause, resume, interrupt
 
@@ -140,6 +141,8 @@ class Operations(SessionChanges):
         cell = self._cell(Op.PAUSE_INTERRUPT if interrupt else Op.PAUSE)
         if cell.verdict is Verdict.ERROR:
             return self._invalid(cell)
+        if self._being_stopped:
+            return self._noop(now)
         if Overlay.RESUMING in self.pending:
             # Asked for before the resume has landed: the attempt goes on and suspends again.
             self._ask_pause(Asked(by, now, hard=interrupt))
@@ -169,6 +172,8 @@ class Operations(SessionChanges):
         cell = self._cell(Op.RESUME)
         if cell.verdict is Verdict.ERROR:
             return self._invalid(cell)
+        if self._being_stopped:
+            return self._noop(now)
         if Consequence.NEW_ATTEMPT in cell.also:
             self._launch(now, new=True, again=self._carry)
         elif self.paused:
@@ -222,7 +227,7 @@ class Operations(SessionChanges):
         cell = self._cell(Op.INTERRUPT)
         if cell.verdict is Verdict.ERROR:
             return self._invalid(cell)
-        if Overlay.INTERRUPTING in self.pending:
+        if self._being_stopped or Overlay.INTERRUPTING in self.pending:
             return self._noop(now)
         self._interrupt(cell, by, now)
         queued = self.mailbox.view.queued
@@ -286,6 +291,8 @@ class Operations(SessionChanges):
         cell = self._cell(Op.RESEED)
         if cell.verdict is Verdict.ERROR:
             return self._invalid(cell)
+        if self._being_stopped:
+            return self._noop(now)
         if Consequence.ABANDONS_TURN in cell.also and self.turn is not None:
             self._abandon(Overlay.RESEEDING, Asked(by, now, mode=mode), now, why=f"reseeded by {by}")
         else:
@@ -328,6 +335,11 @@ class Operations(SessionChanges):
             self._hand_over(Withdrawn(id, "its deadline passed"), was_waiting=was_waiting)
 
     # --- outcomes
+
+    @property
+    def _being_stopped(self) -> bool:
+        """Nothing but a harder stop means anything to an attempt that was told to end."""
+        return Overlay.STOPPING in self.pending
 
     def _cell(self, op: Op) -> Cell:
         return TABLE[self.row()][op]
