@@ -285,7 +285,7 @@ class Cell:
 
     `to` holds the states that the session may settle in; where there are several, the first whose
     condition holds: pending input -> running (or waiting when a request is still open), else idle.
-    An empty `to` means that the state stays as it is.
+    An empty `to` means that the state stays as it is. A no-op with states is one unless input waits.
     """
 
     verdict: Verdict

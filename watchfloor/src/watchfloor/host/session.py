@@ -23,7 +23,8 @@ the attempt's reports land it:
 - interrupt: `interrupted()` or the end of the turn. Queued mail waits for the next send or resume; a
   message sent with priority `interrupt` starts the next turn itself.
 - stop: `stopped()`, `completed()` or `failed()`: whichever comes, the session is stopped. After the
-  harness's grace time `tick` follows with a kill; five seconds later the attempt is given up.
+  harness's grace time `tick` follows with a kill; five seconds later the attempt is given up. Meanwhile
+  everything but a harder stop is a no-op, and mail is queued, to end with the rest.
 
 What the attempt is told: `Wake` begins a turn (an attempt that starts by itself is woken without mail once it
 has called `started()`), `MailArrived` says that `checkpoint()` will bring mail. The harder signal comes
