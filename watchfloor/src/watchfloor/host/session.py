@@ -5,7 +5,8 @@ its cell and carries it out, and no state is compared by name anywhere else.
 
     never started --send/resume--> starting --started()--> idle <--> running <--> waiting
           any of them --pause--> paused --resume--> as before
-          running --completed()/failed()/stopped()--> completed, failed, stopped --send/resume--> starting (attempt + 1)
+          running --completed()/failed()/stopped()--> completed, failed, stopped
+          any of these --resume--> starting (attempt + 1); a send does the same, except that a failed session queues it
 
 Facts, from which the row follows: the phase of the attempt (never started, starting, live, or how it
 ended), whether a turn is open, whether the session is paused, the open requests, the work in flight.
