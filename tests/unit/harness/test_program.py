@@ -247,6 +247,18 @@ async def test_a_paused_program_can_be_stopped_in_its_own_way() -> None:
     assert port.result.text == "exit status 0"
 
 
+async def test_a_stop_overtakes_a_pause() -> None:
+    port = FakePort()
+    session = await launched(python(POLITE), port, grace_s=3600)
+    await port.until(lambda: port.output() == "ready\n")
+    await session.intervene(Pause())
+    await session.intervene(Stop())
+    await port.until_log("stopped")
+    assert port.log == ["started", "stopped"]
+    assert port.result is not None
+    assert port.result.text == "exit status 0"
+
+
 async def test_a_program_that_ignores_the_stop_is_killed_after_its_grace_time() -> None:
     port = FakePort()
     session = await launched(python(STUBBORN), port, grace_s=0.1)
@@ -286,6 +298,16 @@ async def test_what_a_program_leaves_behind_is_ended_and_named() -> None:
     await launched(shell("sleep 60 & sleep 60 & echo started"), port)
     await port.until_log("completed")
     assert "ending 2 processes that the program left behind" in [notice.text for notice in port.all(Notice)]
+
+
+async def test_a_program_is_not_over_before_what_it_left_behind_is(tmp_path: Path) -> None:
+    stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); open('up', 'w').close(); time.sleep(60)"
+    source = f"{shlex.join(python(stubborn))} >/dev/null 2>&1 & echo $!; while [ ! -e up ]; do sleep 0.01; done"
+    port = FakePort()
+    await launched(shell(source), port, grace_s=0.1, cwd=str(tmp_path))
+    await port.until_log("completed")
+    (left,) = pids(port)
+    assert state(left) in {"", "Z"}
 
 
 async def test_a_process_that_left_the_session_does_not_hold_up_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
