@@ -13,7 +13,7 @@ from console.fleet.store import Store
 from console.fleet.trail import overlay
 from console.fleet.trail_view import trail_segment
 from console.fleet.wording import TONE_OF, Tone, ago, asked_text, masked, name_by_key, name_of, short_count
-from watchfloor.text import Clean, clean_line, cut, since
+from watchfloor.text import Clean, clean_line, since
 from watchfloor.words import TERMINAL, Contact, Continuity, Primitive
 
 FactRow: TypeAlias = tuple[Clean, Clean, Tone]
@@ -22,7 +22,7 @@ FactRow: TypeAlias = tuple[Clean, Clean, Tone]
 TRAILS_SHOWN = 4
 ITEMS_SHOWN = 6
 ASKED_SHOWN = 120
-"""Cells of what is asked that the facts show; the card has the whole."""
+"""Characters of what is asked that the facts show; the card has the whole."""
 
 
 def fact_rows(
@@ -41,7 +41,7 @@ def fact_rows(
         ("attempt", Clean(str(session.attempt)) if session.attempt is not None else NOTHING, "plain"),
     )
     rows += [
-        (Clean("waits"), Clean(f"{cut(asked_text(r), ASKED_SHOWN)}  {since(there - r.asked_at)}"), "attention")
+        (Clean("waits"), Clean(f"{_begin(asked_text(r))}  {since(there - r.asked_at)}"), "attention")
         for r in session.open_requests()
     ]
     rows += _commands(store, session, tz)
@@ -50,6 +50,10 @@ def fact_rows(
     rows += _usage(session)
     rows += _where(store, session, source, now)
     return rows
+
+
+def _begin(text: Clean) -> Clean:
+    return text if len(text) <= ASKED_SHOWN else Clean(f"{text[: ASKED_SHOWN - 3]}...")
 
 
 def _rows(*rows: tuple[str, Clean | None, Tone]) -> list[FactRow]:

@@ -32,7 +32,7 @@ from console.screens.footing import footer_keys, hint, quiet_roster
 from console.screens.rule import Rule
 from console.screens.shown import Shown
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import OutcomeKind
+from watchfloor.words import Contact, OutcomeKind
 from widgets.action_footer import ActionFooter
 from widgets.event_log import EventLog
 from widgets.facts import FactRow, Facts
@@ -94,6 +94,7 @@ class Board:
         self._second = -1
         self._roster_changes = Changes()
         self._roster_rests_until = 0.0
+        self._contacts: list[tuple[Contact, int]] = []
         self._notice: Segment = _NOTHING
         self._trailed: Segment = _NOTHING
         self._notice_until = 0
@@ -178,14 +179,23 @@ class Board:
             return
         self._roster_changes = Changes()
         begun = time.monotonic()
-        moved = self.rows.refresh(None if everything else waiting, now)
+        moved = self.rows.refresh(None if everything else waiting, now) or self._contact_changed()
         self.roster.empty = quiet_roster(self._hub.fleet)
-        if moved or everything or second or waiting.requests or waiting.sources:
+        if moved or everything or second or waiting.requests:
             self.roster.refresh_rows()
         elif waiting.sessions:
             self.roster.refresh_rows(waiting.sessions)
         ended = time.monotonic()
         self._roster_rests_until = ended + ROSTER_RESTS * (ended - begun)
+
+    def _contact_changed(self) -> bool:
+        """Is a source heard otherwise than before? That its events come in alone changes no row."""
+        contacts = [(source.contact, source.version) for source in self._hub.fleet.sources.values()]
+        if contacts == self._contacts:
+            return False
+        # What the keys can do hangs on it as well.
+        self._contacts, self._dirty = contacts, True
+        return True
 
     def paint(
         self,
@@ -205,9 +215,9 @@ class Board:
         self._paint_log(changes, now, selected, everything=everything)
         if shown is not None and (everything or shown.arming(now) or _touches(changes, shown.key)):
             self._draw_card(shown, now)
-        if everything or changes.sources or changes.sessions or changes.requests:
+        if everything or changes.sessions or changes.requests or changes.sources:
             self._paint_bars(now)
-        if everything or selected in changes.sessions or changes.sources or changes.trails or changes.requests:
+        if everything or selected in changes.sessions or changes.trails or changes.requests:
             self._paint_selected(now, selected, shown, standings)
         self._paint_lines(now)
         if self.drawer is not None and self.drawer.is_open:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from console.fleet.state import Request, Session
-from console.screens import deciding, steering
+from console.screens import answering, deciding, steering
 from console.screens.desk import Desk
 from widgets.painting import LineView
 from widgets.roster import Roster
@@ -24,7 +24,7 @@ DECIDES: Final[Mapping[str, Decide]] = MappingProxyType(
         "options": deciding.options,
         "deny": deciding.deny,
         "deny_reason": deciding.deny_reason,
-        "answer": deciding.answer,
+        "answer": answering.answer,
     }
 )
 

@@ -1,0 +1,176 @@
+"""From a key that intervenes to a command that is sent, or to a line that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from console.actions import Action
+from console.fleet.apply import Fleet
+from console.fleet.facts import Intent, Refusal, RequestKey, Seen
+from console.fleet.gate import Gated
+from console.fleet.state import Request, Session
+from console.screens import steering
+from console.screens.asking import Ask
+from console.screens.availability import Standing, standing
+from console.screens.deciding import decision
+from console.screens.handlers import Decide, Steer
+from watchfloor.text import Clean
+from widgets.tones import Tone
+
+if TYPE_CHECKING:
+    from console.hub import Hub
+    from console.keymap import Keymap
+    from console.screens.board import Board
+    from console.screens.sight import Sight
+    from watchfloor.connector import Clock
+
+
+class Interventions:
+    """What the flows of interventions work with (see `console.screens.desk`), and what stands before each of them."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        board: Board,
+        sight: Sight,
+        keys: Keymap,
+        clock: Clock,
+        *,
+        show: Callable[[RequestKey], None],
+        asking: Callable[[], None],
+        begin: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        """Create them.
+
+        Args:
+            hub: What commands go through.
+            board: Where notices, the card and the drawer are.
+            sight: Where the operator looks.
+            keys: Which key does what.
+            clock: Milliseconds since 1970 UTC.
+            show: Puts a request on the card.
+            asking: Told when the drawer opens.
+            begin: Runs what has to be waited for.
+        """
+        self._hub = hub
+        self._board = board
+        self._sight = sight
+        self._keys = keys
+        self._clock = clock
+        self._show = show
+        self._asking = asking
+        self._begin = begin
+
+    # -------------------------------------------------------------- keys
+
+    def decide(self, action: Action, flow: Decide) -> None:
+        """Decide the request on the card; without one, show it first."""
+        shown = self._sight.shown
+        if shown is None:
+            waiting = self._sight.waiting_here()
+            if waiting is None:
+                self._refuse(action, None)
+            else:
+                self._show(waiting.key)
+                self.say(Clean(f"read it first, then {self._keys.shown(action.id)} again"))
+            return
+        request = self.fleet.requests.get(shown.key)
+        session = self.fleet.sessions.get(shown.key.owner)
+        if request is None or session is None or not request.open:
+            self.say(Clean(f"{self._named(action)}: the request has ended"), "attention")
+        elif early := shown.too_new(self._clock()):
+            self.say(early, "attention")
+        elif self._refuse(action, request):
+            return
+        elif self._board.decided(request.key):
+            # A second decision could only contradict the first.
+            self.say(Clean("your decision is on its way already"), "attention")
+        else:
+            flow(self, session, request)
+
+    def steer(self, action: Action, flow: Steer) -> None:
+        """Act on the selected session."""
+        session = self._sight.session
+        if not self._sight.aimed:
+            self.say(Clean("the session that was selected is gone: select one first"), "attention")
+        elif not self._refuse(action, self._sight.request()) and session is not None:
+            flow(self, session)
+
+    def standing(self, action: Action) -> Standing:
+        """How an action stands for what the operator looks at."""
+        return self._standing(action, self._sight.request())
+
+    def _standing(self, action: Action, request: Request | None) -> Standing:
+        selected, now = self._sight.selected, self._clock()
+        return standing(self.fleet, action, selected, request, now, read_only=self._hub.read_only)
+
+    def _refuse(self, action: Action, request: Request | None) -> bool:
+        """Say why the action does not work, if it does not."""
+        stands = self._standing(action, request)
+        if not stands.works:
+            self.say(Clean(f"{self._named(action)}: {stands.reason}"), "attention")
+        return not stands.works
+
+    def _named(self, action: Action) -> str:
+        return f"{self._keys.shown(action.id)} {action.label}"
+
+    # -------------------------------------------------------------- what the flows need
+
+    @property
+    def fleet(self) -> Fleet:
+        return self._hub.fleet
+
+    @property
+    def by(self) -> str:
+        return self._hub.by
+
+    def ask(self, ask: Ask) -> None:
+        drawer = self._board.drawer
+        if drawer is None:
+            self.say(Clean("the console is still starting"), "attention")
+            return
+        self._asking()
+        drawer.ask(ask)
+
+    def say(self, text: Clean, tone: Tone = "plain") -> None:
+        self._board.say(text, tone, self._clock())
+
+    def entered(self, name: str, value: str) -> None:
+        self._board.entered[name] = value
+
+    def seen(self, request: Request) -> Seen:
+        shown = self._sight.shown
+        if shown is not None and shown.key == request.key:
+            return shown.seen()
+        return Seen(request.digest, self._clock(), whole=False)
+
+    def gate(self, intent: Intent) -> Gated | Refusal:
+        return self._hub.gate(intent)
+
+    def submit(self, intent: Intent, *, sure: bool = False) -> None:
+        gated = self._hub.gate(intent)
+        if isinstance(gated, Refusal):
+            self.say(Clean(gated.reason), "attention")
+            return
+        session = self.fleet.sessions[gated.target]
+        if gated.confirm and not sure:
+            steering.confirm(self, session, gated, lambda: self._renewed(intent, session))
+            return
+        if gated.notes:
+            self.say(Clean("; ".join(gated.notes)))
+        self._begin(self._send(intent))
+
+    def _renewed(self, intent: Intent, session: Session) -> Intent:
+        """The command as of now, after the operator has agreed to what it means."""
+        request = self.fleet.requests.get(RequestKey(*intent.target, intent.request)) if intent.request else None
+        if request is None:
+            return intent
+        return decision(
+            self, session, request, option=intent.option, note=intent.note, text=intent.text, fields=intent.fields
+        )
+
+    async def _send(self, intent: Intent) -> None:
+        trail = await self._hub.submit(intent)
+        if trail.id not in self.fleet.trails:
+            self.say(trail.reason, "attention")

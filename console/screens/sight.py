@@ -1,0 +1,37 @@
+"""Where the operator looks: the session under the cursor, and the request on the card."""
+
+from __future__ import annotations
+
+from console.fleet.facts import SessionKey
+from console.fleet.state import Request, Session
+from console.fleet.store import Store
+from console.screens.shown import Shown
+
+
+class Sight:
+    """What keys are aimed at. `aimed` False: the cursor stands where it does by nobody's wish."""
+
+    def __init__(self, store: Store) -> None:
+        """Nothing is selected yet."""
+        self._store = store
+        self.selected: SessionKey | None = None
+        self.aimed = True
+        self.shown: Shown | None = None
+
+    @property
+    def session(self) -> Session | None:
+        """The selected session, if it is known."""
+        return self._store.sessions.get(self.selected) if self.selected is not None else None
+
+    def waiting_here(self) -> Request | None:
+        """What waits longest in the selected session itself."""
+        session = self.session
+        waiting = session.open_requests() if session is not None else []
+        return waiting[0] if waiting else None
+
+    def request(self) -> Request | None:
+        """What a decision would be about: the request on the card, else the oldest of the selected session."""
+        if self.shown is None:
+            return self.waiting_here()
+        request = self._store.requests.get(self.shown.key)
+        return request if request is not None and request.open else None
