@@ -11,7 +11,7 @@ import getpass
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -98,6 +98,7 @@ class Watchfloor(App[int]):
         audit: Audit,
         demo: DemoProcess | None = None,
         read_only: bool = False,
+        keys: Mapping[str, str] | None = None,
         tz: tzinfo | None = None,
     ) -> None:
         """Create the application.
@@ -110,6 +111,7 @@ class Watchfloor(App[int]):
             audit: Where interventions are written down.
             demo: A demo to start, and to end with the console.
             read_only: No intervention leaves this console.
+            keys: Other keys than the usual ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
         """
         self._look = load_theme(config.theme or DEFAULT_THEME)
@@ -123,7 +125,7 @@ class Watchfloor(App[int]):
         self.fleet_screen: Final = FleetScreen(
             self.hub,
             actions=actions(read_only=read_only),
-            keys=keymap(ACTIONS),
+            keys=keymap(ACTIONS, keys),
             glyphs=load_glyphs("ascii" if config.ascii else "unicode"),
             clock=clock,
             collector=self._collector,
@@ -135,6 +137,7 @@ class Watchfloor(App[int]):
         self.register_theme(self._look.textual())
         self.set_reactive(App.theme, self._look.name)
         self.stylesheet.set_variables(self.get_css_variables())
+        self.set_keymap(dict(keys or {}))
         self.hub.expect(self._expected())
 
     def get_default_screen(self) -> FleetScreen:

@@ -281,7 +281,8 @@ class Board:
         title: list[Segment] = [(name_of(session), "plain")]
         title.append((Clean(str(session.track.state(now))), "quiet"))
         if session.head:
-            title.append((Clean(f"{session.head:,} events"), "quiet"))
+            noun = "event" if session.head == 1 else "events"
+            title.append((Clean(f"{session.head:,} {noun}"), "quiet"))
         return title
 
     def whose(self, selected: SessionKey | None) -> list[Segment]:

@@ -14,7 +14,7 @@ from tests.screens.stage import LARGE, SMALL, SessionKey
 from tests.screens.staged import ALLOW, DENY, Stage, staged
 from tests.screens.widget_kit import check_harmless, lines, strips
 from watchfloor.protocol import model as m
-from watchfloor.words import Contact, OptionKind
+from watchfloor.words import Contact, OptionKind, Primitive
 from widgets.event_log import EventLog
 from widgets.roster import Roster
 
@@ -88,6 +88,19 @@ async def test_the_footer_holds_what_is_advertised_and_greys_what_is_blocked(sta
     await stage.press("p")
     assert stage.said == "p pause: the attempt has failed"
     assert not stage.sent
+
+
+async def test_keys_can_be_others_than_the_usual_ones(tmp_path: Path) -> None:
+    async with staged(tmp_path, keys={"pause": "f2,ctrl+p", "stop": "p"}) as stage:
+        stage.host.session()
+        await stage.show()
+        assert "f2 pause" in stage.console.footer
+        assert "p stop" in stage.console.footer
+        for key in ("f2", "ctrl+p"):
+            await stage.press(key)
+        assert [intent.primitive for intent in stage.sent] == [Primitive.PAUSE, Primitive.PAUSE]
+        await stage.press("p")
+        assert "stop s1 (local)" in stage.console.asking
 
 
 async def test_the_help_lists_every_key_and_why_one_is_missing(stage: Stage) -> None:
