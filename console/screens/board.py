@@ -88,6 +88,7 @@ class Board:
         self._debug_keys = debug_keys
         self.rows: Final = RosterView(hub.fleet, self._glyphs)
         self.entered: Final[dict[str, str]] = {}
+        self.card: Final = RequestCard(id="card", marks=self.marks)
         self.bound = False
         self.drawer: Drawer | None = None
         self._log: SessionLog | None = None
@@ -106,7 +107,6 @@ class Board:
         self._screen = screen
         self.roster = screen.query_one(Roster)
         self.log = screen.query_one(EventLog)
-        self.card = screen.query_one(RequestCard)
         self.facts = screen.query_one(FactsPane)
         self._top = screen.query_one("#top", StatusBar)
         self._counts = screen.query_one("#counts", StatusBar)

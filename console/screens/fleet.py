@@ -140,7 +140,6 @@ class FleetScreen(Screen[None]):
         with Horizontal(id="body"):
             with Vertical(id="main"):
                 yield Roster(self._board.rows, id="roster", marks=marks)
-                yield RequestCard(id="card", marks=marks)
                 yield Rule(id="log-rule", marks=marks)
                 yield EventLog(id="log", marks=marks)
             yield FactsPane(id="facts", marks=marks)
@@ -160,6 +159,7 @@ class FleetScreen(Screen[None]):
         """Bring in what the first frame does without: its code and its styles take a tenth of the time to it."""
         from console.screens.drawer import Drawer
 
+        await self.query_one("#main").mount(self._board.card, before="#log-rule")
         drawer = Drawer(self._clock, id="drawer", marks=self._marks)
         await self.mount(drawer)
         self._board.drawer = drawer
@@ -276,7 +276,7 @@ class FleetScreen(Screen[None]):
     def _panes(self) -> list[LineView]:
         board = self._board
         panes: list[LineView] = [board.roster, board.card, board.log, board.facts]
-        return [pane for pane in panes if pane.display and pane.region.area > 0]
+        return [pane for pane in panes if pane.is_attached and pane.display and pane.region.area > 0]
 
     def turn(self, by: int) -> None:
         """Give the keys to the next part of the screen."""
@@ -320,6 +320,9 @@ class FleetScreen(Screen[None]):
             self.set_focus(self._board.card, scroll_visible=False)
 
     def _open_card(self, key: RequestKey, *, focus: bool = True) -> None:
+        if not self.furnished:
+            self._say("the console is still starting")
+            return
         request = self._hub.fleet.requests[key]
         self._sight.shown = Shown(key, request.digest, self._clock())
         self.add_class("-carded")
