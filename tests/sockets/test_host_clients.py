@@ -6,11 +6,11 @@ import asyncio
 import json
 
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from tests.sockets.host_kit import Script, until
+from tests.sockets.host_kit import PATIENCE_S, Script, until
 from tests.sockets.plain_client import PlainClient
 from tests.unit.host.puppet import ALLOW, DENY
 from watchfloor.host.principals import Principal
@@ -197,7 +197,8 @@ async def test_a_bad_frame_is_answered_and_forgiven() -> None:
         for raw in ('{"type": "command"', json.dumps({"type": "command", "id": "k"}), b"\x00\xff"):
             await client.ws.send(raw)
         await client.until(lambda: len(client.others.get("error", ())) == 3)
-        assert {error["code"] for error in client.others["error"]} == {"malformed"}
+        told = [(error["code"], error.get("about")) for error in client.others["error"]]
+        assert told == [("malformed", None), ("malformed", "k"), ("malformed", None)]
         assert (await client.command(session, "send", text="hello"))["outcome"] == "applied"
         await client.ws.close()
 
@@ -205,14 +206,33 @@ async def test_a_bad_frame_is_answered_and_forgiven() -> None:
 async def test_who_does_not_say_hello_is_told_so() -> None:
     async with Host() as host:
         await host.serve()
+        for raw in (json.dumps({"type": "watch", "session": "*"}), '{"type": "hello"}', "hello", b"\xff"):
+            async with connect(host.url, subprotocols=[Subprotocol("watchfloor.v1")], proxy=None) as ws:
+                await ws.send(raw)
+                await told_off(ws)
+
+
+async def test_who_says_nothing_is_let_go_and_who_has_said_hello_may_be_silent() -> None:
+    async with Host(hello_s=0.2) as host:
+        await host.serve()
+        client = await opened(host, "ada")
         async with connect(host.url, subprotocols=[Subprotocol("watchfloor.v1")], proxy=None) as ws:
-            await ws.send(json.dumps({"type": "watch", "session": "*"}))
-            error = json.loads(await ws.recv())
-            assert (error["type"], error["fatal"]) == ("error", True)
-            with pytest.raises(ConnectionClosed) as caught:
-                await ws.recv()
-        assert caught.value.rcvd is not None
-        assert caught.value.rcvd.code == 1008
+            assert (await told_off(ws))["message"] == "no hello within 0.2 s"
+        await until(lambda: len(host.core.connections()) == 1)
+        assert (await client.ask("query", what="anything"))["code"] == "unsupported"
+        await client.ws.close()
+
+
+async def told_off(ws: ClientConnection) -> dict[str, object]:
+    """Read the one frame that such a client gets, and the end of the connection after it."""
+    async with asyncio.timeout(PATIENCE_S):
+        error: dict[str, object] = json.loads(await ws.recv())
+        assert (error["type"], error["fatal"]) == ("error", True)
+        with pytest.raises(ConnectionClosed) as caught:
+            await ws.recv()
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 1008
+    return error
 
 
 async def test_a_host_that_ends_says_that_it_drains() -> None:

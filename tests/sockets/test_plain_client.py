@@ -186,6 +186,18 @@ async def test_the_path_is_free_and_the_first_frame_is_hello() -> None:
             assert (error["type"], error["about"], error["fatal"]) == ("error", "watch", True)
             with pytest.raises(ConnectionClosed):
                 await ws.recv()
+            assert ws.close_code == 1008
+
+
+async def test_a_hello_that_says_too_little_ends_the_connection() -> None:
+    protocols = [Subprotocol("watchfloor.v1")]
+    async with hosting() as host, connect(host.url, subprotocols=protocols, proxy=None) as ws, asyncio.timeout(10):
+        await ws.send('{"type": "hello", "client": "plain"}')
+        error = json.loads(await ws.recv())
+        assert (error["code"], error["about"], error["fatal"]) == ("malformed", "hello", True)
+        with pytest.raises(ConnectionClosed):
+            await ws.recv()
+        assert ws.close_code == 1008
 
 
 async def test_the_name_of_a_client_without_a_token_is_shown_as_unverified() -> None:
@@ -346,8 +358,23 @@ async def test_what_a_native_host_does_not_answer() -> None:
             told = [(error["code"], error.get("about")) for error in client.others["error"][1:]]
             assert told == [
                 *(("unsupported", type_) for type_ in ("looking", "claim", "watch", "newer_than_this")),
-                ("not_found", "nobody"),
+                ("not_found", "watch"),
             ]
+            assert client.others["error"][-1]["session"] == "nobody"
+
+
+async def test_what_cannot_be_read_is_answered_by_its_id_or_else_its_type() -> None:
+    async with hosting() as host:
+        add(host, echo, "a")
+        async with connected(host) as client:
+            assert (await client.ask("command", session="a"))["code"] == "malformed"
+            assert (await client.ask("history", session="a"))["code"] == "malformed"
+            assert (await client.ask("newer_than_this"))["code"] == "unsupported"
+            await client.tell("watch", session=7)
+            await client.ws.send("{")
+            await client.until(lambda: len(client.others["error"]) == 5)
+            assert [error.get("about") for error in client.others["error"][3:]] == ["watch", None]
+            assert (await client.command("a", "send", text="still here"))["outcome"] == "applied"
 
 
 # ---------------------------------------------------------------- requests
@@ -459,15 +486,20 @@ async def test_questions_are_answered_by_option_by_text_and_by_fields() -> None:
             assert (await client.decide("q", id_, "answer", option="other"))["outcome"] == "invalid"
             assert (await client.decide("q", id_, "answer", option="next"))["outcome"] == "applied"
             id_ = await next_request(client, "q", id_)
+            assert (await client.decide("q", id_, "answer", text=""))["outcome"] == "invalid"
             assert (await client.decide("q", id_, "answer", text="because"))["outcome"] == "applied"
             id_ = await next_request(client, "q", id_)
             for fields in ({"n": 3}, {"n": "3", "b": True}, {"n": 3, "b": True, "other": 1}):
                 assert (await client.decide("q", id_, "answer", fields=fields))["outcome"] == "invalid"
             done = await client.decide("q", id_, "answer", fields={"n": 3, "b": True, "s": "hush"})
             assert done["outcome"] == "applied"
+            await client.until(lambda: state_of(client, "q", id_) == "resolved")
+            assert client.requests["q", id_]["decision"]["note"] == "n: 3; b: true"
             await client.until(lambda: of_kind(client, "q", "result"))
             assert [answers[0].option, answers[1].text] == ["next", "because"]
             assert answers[2].fields == {"n": 3, "b": True, "s": "hush"}
+            notes = [event.get("note") for event in of_kind(client, "q", "request_resolved")]
+            assert notes == [None, "because", "n: 3; b: true"]
             assert "hush" not in json.dumps([*client.requests.values(), client.events["q"]])
 
 
@@ -561,7 +593,11 @@ async def test_a_known_id_is_never_executed_twice_and_can_be_recalled() -> None:
             assert {name: known[name] for name in first} == first
             assert never["outcome"] == "undelivered"
             assert known["instance"] == never["instance"] == client.welcome["host"]["instance"]
-            assert (await client.command("a", "send", "id-2", text="now"))["outcome"] == "applied"
+            # What comes too late is refused: another try has another id.
+            assert (await client.command("a", "send", "id-2", text="now"))["outcome"] == "undelivered"
+            assert (await client.command("a", "send", "id-3", text="now"))["outcome"] == "applied"
+            await client.until(lambda: len(of_kind(client, "a", "result")) == 2)
+            assert client.sessions["a"]["mailbox"]["refs"] == 2
 
 
 async def test_an_observer_sees_everything_and_may_do_nothing() -> None:

@@ -261,7 +261,12 @@ def test_what_a_watched_session_no_longer_has_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "ended", [Gone(sessions=("s",)), Error(code=ErrorCode.NOT_FOUND, message="no such session", about="s")]
+    "ended",
+    [
+        Gone(sessions=("s",)),
+        Error(code=ErrorCode.NOT_FOUND, message="no such session", about="watch", session="s"),
+        Error(code=ErrorCode.NOT_FOUND, message="no such session", session="s"),
+    ],
 )
 def test_a_session_that_is_gone_is_not_watched_again(ended: Frame) -> None:
     core = ClientCore(Target("local", "ws://h", record=Record.WATCHED))
@@ -364,6 +369,17 @@ def test_commands_without_an_outcome_are_recalled() -> None:
     assert connect(core)[1:] == [{"type": "recall", "ids": ["1", "3"]}]
     feed(core, Outcome(id="1", outcome=OutcomeKind.APPLIED, info={}, at=1))
     assert connect(core)[1:] == [{"type": "recall", "ids": ["3"]}]
+
+
+def test_many_commands_are_recalled_in_several_frames() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    ids = [str(number) for number in range(2001)]
+    for id in ids:
+        core.command(command(id))
+    recalls = connect(core)[1:]
+    assert [frame["type"] for frame in recalls] == ["recall"] * 3
+    assert [id for frame in recalls for id in frame["ids"]] == ids
 
 
 @pytest.mark.parametrize("named", ["one", None])

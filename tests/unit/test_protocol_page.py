@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from watchfloor.protocol import events, frames
+from watchfloor.protocol.model import Subject
 from watchfloor.protocol.schema import schema
 from watchfloor.words import EXIT_CODE, TABLE, Cell, Op, Primitive, Row, Verdict
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol" / "README.md"
 SCHEMA = PAGE.with_name("schema.json")
+VECTORS = PAGE.with_name("digest-vectors.json")
 
 
 def cell_text(cell: Cell) -> str:
@@ -41,6 +44,11 @@ def test_the_state_table_of_the_page_is_the_table_of_the_code() -> None:
 
 def test_the_schema_beside_the_page_is_the_schema_of_the_code() -> None:
     assert json.loads(SCHEMA.read_text()) == schema(), "run: watchfloor schema > docs/protocol/schema.json"
+
+
+@pytest.mark.parametrize("vector", json.loads(VECTORS.read_text()), ids=lambda vector: vector["name"])
+def test_the_subjects_of_the_vectors_are_such_as_hosts_send(vector: dict[str, Any]) -> None:
+    assert Subject.model_validate(vector["subject"]).id == vector["subject"]["id"]
 
 
 @pytest.mark.parametrize("word", sorted(frames.HOST_TYPES | frames.CLIENT_TYPES | events.EVENT_KINDS | set(EXIT_CODE)))

@@ -93,7 +93,7 @@ class Glass:
     # --- clients
 
     def connect(self, conn: str, principal: Principal | None = None, *, hello: bool = True) -> None:
-        self.core.connect(conn, principal or Principal())
+        self.core.connect(conn, principal or Principal(), self.now)
         self.got[conn] = []
         if hello:
             self.send(conn, Hello(client="test", version="1", name=conn))

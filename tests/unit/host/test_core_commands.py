@@ -114,6 +114,74 @@ def test_a_host_that_forgot_commands_does_not_claim_that_they_never_came() -> No
     assert known.outcome is OutcomeKind.APPLIED
 
 
+def test_a_command_that_was_said_to_have_never_come_does_not_run_when_it_comes_late() -> None:
+    glass = Glass()
+    session = glass.add()
+    glass.connect("c")
+    glass.connect("other")
+    glass.send("c", Recall(ids=("k1",)))
+    (never,) = glass.of("c", Outcome)
+    assert never.outcome is OutcomeKind.UNDELIVERED
+    before, head = told(glass), glass.core.log.head("s1")
+    for conn in ("c", "other"):
+        for _ in range(2):
+            late = glass.command(conn, "s1", do("send"), id="k1")
+            assert (late.id, late.outcome) == ("k1", OutcomeKind.UNDELIVERED)
+            assert late.reason == "it came only after a recall was answered that it had not: it was not carried out"
+    assert (told(glass), session.mailbox.view.refs, glass.core.log.head("s1")) == (before, 1, head)
+    glass.frames("c")
+    glass.send("c", Recall(ids=("k1",)))
+    assert glass.of("c", Outcome) == [never]
+    # Another try has an id of its own.
+    assert glass.command("c", "s1", do("send"), id="k2").outcome is OutcomeKind.APPLIED
+
+
+def test_what_was_said_to_be_unknown_does_not_run_either() -> None:
+    glass = Glass(remember=1)
+    session = glass.add()
+    glass.connect("c")
+    for id in ("k1", "k2"):
+        glass.command("c", "s1", do("send"), id=id)
+    glass.send("c", Recall(ids=("k1",)))
+    assert glass.of("c", Outcome)[-1].outcome is OutcomeKind.UNKNOWN
+    refs = session.mailbox.view.refs
+    assert glass.command("c", "s1", do("send"), id="k1").outcome is OutcomeKind.UNKNOWN
+    assert session.mailbox.view.refs == refs
+
+
+def test_recalls_of_an_observer_settle_nothing() -> None:
+    glass = Glass()
+    glass.add()
+    glass.connect("eye", OBSERVER)
+    glass.connect("op")
+    glass.send("eye", Recall(ids=("k1",)))
+    assert glass.of("eye", Outcome)[0].outcome is OutcomeKind.UNDELIVERED
+    assert glass.command("op", "s1", do("send"), id="k1").outcome is OutcomeKind.APPLIED
+
+
+def test_what_never_came_is_remembered_as_far_as_memory_goes() -> None:
+    glass = Glass(remember=100)
+    glass.add()
+    glass.connect("c")
+    done = glass.command("c", "s1", do("send"), id="done")
+    ids = [f"k{number}" for number in range(1000)]
+    glass.send("c", Recall(ids=tuple(ids)))
+    # However much is asked about, what was carried out is not forgotten over it.
+    assert glass.command("c", "s1", do("send"), id="done") == done
+    outcomes = {id: glass.command("c", "s1", do("resume"), id=id).outcome for id in (ids[-101], *ids[-100:])}
+    assert outcomes.pop(ids[-101]) is OutcomeKind.APPLIED
+    assert set(outcomes.values()) == {OutcomeKind.UNDELIVERED}
+
+
+@pytest.mark.parametrize("ids", [["x" * 201], [""], [str(number) for number in range(1001)], [7], "k1"])
+def test_a_recall_of_what_can_be_no_command_is_malformed(ids: object) -> None:
+    glass = Glass()
+    glass.connect("c")
+    glass.receive("c", json.dumps({"type": "recall", "ids": ids}).encode())
+    (error,) = glass.of("c", Error)
+    assert (error.code, error.about) == (ErrorCode.MALFORMED, "recall")
+
+
 def test_an_observer_may_watch_and_no_more() -> None:
     glass = Glass()
     session = glass.add()
@@ -227,45 +295,3 @@ def test_the_text_of_an_answer_is_not_in_the_trail() -> None:
 
 
 # --- frames that cannot be used
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"not json",
-        b"[]",
-        b'{"no": "type"}',
-        b'{"type": "command", "id": "k"}',
-        b'{"type": "watch", "session": 7}',
-        b'{"type": "command", "id": "k", "session": "s1", "do": {"primitive": "send"}}',
-        b"\xff\xfe",
-    ],
-)
-def test_a_frame_that_cannot_be_read_costs_itself(raw: bytes) -> None:
-    glass = Glass()
-    glass.add()
-    glass.connect("c")
-    glass.receive("c", raw)
-    (error,) = glass.of("c", Error)
-    assert (error.code, error.fatal) == (ErrorCode.MALFORMED, False)
-    assert "\n" not in error.message
-    assert glass.command("c", "s1", do("send")).outcome is OutcomeKind.APPLIED
-
-
-@pytest.mark.parametrize(
-    ("frame", "about"),
-    [
-        ({"type": "query", "id": "q7", "what": "snapshot"}, "q7"),
-        ({"type": "looking", "session": "s1", "request": "r1"}, "looking"),
-        ({"type": "claim", "session": "s1", "request": "r1"}, "claim"),
-        ({"type": "subscribe", "to": "everything"}, "subscribe"),
-    ],
-)
-def test_frames_that_this_host_does_not_answer(frame: dict[str, Any], about: str) -> None:
-    glass = Glass()
-    glass.add()
-    glass.connect("c")
-    glass.receive("c", json.dumps(frame).encode())
-    (error,) = glass.of("c", Error)
-    assert (error.code, error.about, error.fatal) == (ErrorCode.UNSUPPORTED, about, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.unit.host.glass import Glass, poss
 from watchfloor.host.clients import SLICE, SLICE_BYTES
 from watchfloor.host.wire import LARGEST_EVENT, join_deltas
 from watchfloor.protocol.codec import SPLIT_AT, encode
-from watchfloor.protocol.events import Delta, Event, Message, Raw
+from watchfloor.protocol.events import Delta, Event, Message, Notice, Raw
 from watchfloor.protocol.frames import (
     Cursor,
     Error,
@@ -113,8 +114,9 @@ def test_watches_that_cannot_be() -> None:
     glass.connect("c")
     glass.watch("c", "nobody")
     glass.watch("c", "*", after={"s1": Cursor(epoch="e1", seq=3)})
-    codes = [(error.code, error.about) for error in glass.of("c", Error)]
-    assert codes == [(ErrorCode.NOT_FOUND, "nobody"), (ErrorCode.UNSUPPORTED, "watch")]
+    codes = [(error.code, error.about, error.session) for error in glass.of("c", Error)]
+    assert codes == [(ErrorCode.NOT_FOUND, "watch", "nobody"), (ErrorCode.UNSUPPORTED, "watch", None)]
+    assert glass.of("c", Error)[0].message == "this host has no session 'nobody'"
     assert glass.of("c", Watching) == []
 
 
@@ -212,7 +214,7 @@ def test_an_event_that_no_client_could_take_is_left_out_but_not_its_place() -> N
     glass.add()
     glass.connect("c")
     glass.watch("c")
-    glass.say("s1", "x" * (LARGEST_EVENT + 1))
+    glass.apply(glass.core.session("s1").emit(Notice(at=0, text="x" * (LARGEST_EVENT + 1)), glass.now))
     glass.say("s1", "small")
     glass.flush()
     large, small = glass.events("c")
@@ -346,3 +348,14 @@ def test_history_that_is_not_there(session: str, epoch: str) -> None:
     glass.send("c", History(id="h", session=session, epoch=epoch))
     (error,) = glass.of("c", Error)
     assert (error.code, error.about) == (ErrorCode.NOT_FOUND, "h")
+
+
+@pytest.mark.parametrize("frame", [{"type": "watch"}, {"type": "history", "id": "h", "epoch": "e1"}])
+def test_a_session_that_is_not_there_is_named_harmlessly(frame: dict[str, str]) -> None:
+    glass = Glass()
+    glass.connect("c")
+    glass.receive("c", json.dumps({**frame, "session": "\x1b[2J\n" + "x" * 100_000}).encode())
+    (error,) = glass.of("c", Error)
+    assert error.message.startswith("this host has no session '␛[2J␊xxx")
+    assert error.message.endswith("x…'")
+    assert len(error.message) < 120

@@ -10,7 +10,7 @@ from watchfloor.errors import ContractError
 from watchfloor.harness.base import Decided, Withdrawn
 from watchfloor.host.requests import BY_DEADLINE, REMEMBERED, Requests
 from watchfloor.protocol.events import RequestResolved
-from watchfloor.protocol.model import Choice, FieldType, FormField, Option, RequestModel, Subject
+from watchfloor.protocol.model import Option, RequestModel, Subject
 from watchfloor.words import Lifecycle, OptionKind, OutcomeKind, RequestKind, RequestState, Row
 
 EDIT = Option(id="edit", label="Edit", kind=OptionKind.EDIT)
@@ -173,101 +173,3 @@ def test_ended_requests_are_remembered_for_a_while_only() -> None:
     assert puppet.decide(first).outcome is OutcomeKind.ALREADY_DECIDED
     puppet.decide(puppet.ask(approval(puppet.core, "one more")))
     assert puppet.decide(first).outcome is OutcomeKind.STALE_TARGET
-
-
-# --- answers
-
-COLOUR = FormField(
-    name="colour",
-    type=FieldType.CHOICE,
-    choices=(Choice(value="r", label="red"), Choice(value="g", label="green")),
-)
-FORM = (
-    COLOUR,
-    FormField(name="note", type=FieldType.TEXT, required=False),
-    FormField(name="copies", type=FieldType.NUMBER, default=1),
-    FormField(name="sure", type=FieldType.BOOL),
-    FormField(name="tags", type=FieldType.MANY, choices=COLOUR.choices, required=False),
-)
-
-
-@pytest.mark.parametrize(
-    ("fields", "fault"),
-    [
-        ({"colour": "r", "sure": True}, None),
-        ({"colour": "g", "sure": False, "note": "n", "copies": 2.5, "tags": ["r", "g"]}, None),
-        ({"colour": "r"}, "required: sure"),
-        ({"colour": "blue", "sure": True}, "one of r, g"),
-        ({"colour": "r", "sure": 1}, "true or false"),
-        ({"colour": "r", "sure": True, "copies": "two"}, "a number"),
-        ({"colour": "r", "sure": True, "copies": True}, "a number"),
-        ({"colour": "r", "sure": True, "note": 3}, "a text"),
-        ({"colour": "r", "sure": True, "tags": ["blue"]}, "a list of r, g"),
-        ({"colour": "r", "sure": True, "tags": "r"}, "a list of r, g"),
-        ({"colour": "r", "sure": True, "size": 3}, "no field 'size'"),
-    ],
-)
-def test_fields_are_checked(fields: dict[str, object], fault: str | None) -> None:
-    puppet = running()
-    request = puppet.ask(question(puppet.core, fields=FORM))
-    handled = puppet.answer(request, fields=fields)
-    if fault is None:
-        assert handled.applied
-        told = next(s for s in puppet.told if isinstance(s, Decided))
-        assert told.fields == fields
-    else:
-        assert handled.outcome is OutcomeKind.INVALID
-        assert fault in (handled.reason or "")
-        assert puppet.core.requests
-
-
-def test_a_question_with_options_and_free_text() -> None:
-    free = COLOUR.model_copy(update={"free_text": True})
-    options = (
-        Option(id="r", label="red", kind=OptionKind.ANSWER),
-        Option(id="g", label="green", kind=OptionKind.ANSWER),
-    )
-    for answer in ({"option": "r"}, {"text": "mauve"}, {"fields": {"colour": "mauve"}}):
-        puppet = running()
-        assert puppet.answer(puppet.ask(question(puppet.core, fields=(free,), options=options)), **answer).applied
-        assert any(isinstance(s, Decided) for s in puppet.told)
-
-
-@pytest.mark.parametrize(
-    ("fields", "options", "answer"),
-    [
-        ((COLOUR,), (), {"text": "mauve"}),
-        (FORM, (), {"text": "anything"}),
-        ((), (BRANCH,), {"text": "develop"}),
-        ((), (BRANCH,), {}),
-        ((), (), {"text": "x", "fields": {}}),
-        ((COLOUR, FORM[3]), (Option(id="r", label="red", kind=OptionKind.ANSWER),), {"option": "r"}),
-    ],
-)
-def test_answers_that_do_not_fit(
-    fields: tuple[FormField, ...], options: tuple[Option, ...], answer: dict[str, object]
-) -> None:
-    puppet = running()
-    request = puppet.ask(question(puppet.core, fields=fields, options=options))
-    assert puppet.answer(request, **answer).outcome is OutcomeKind.INVALID
-    assert puppet.core.requests
-
-
-def test_an_open_question_takes_words_and_remembers_them() -> None:
-    puppet = running()
-    request = puppet.ask(question(puppet.core))
-    assert puppet.answer(request, text="the blue one").applied
-    second = puppet.answer(request, text="no, the red one")
-    assert second.decided is not None
-    assert second.decided.note == "the blue one"
-
-
-def test_the_answer_to_a_secret_is_told_to_the_agent_and_to_nobody_else() -> None:
-    puppet = running()
-    request = puppet.ask(question(puppet.core, fields=(FormField(name="pin", type=FieldType.SECRET),)))
-    for handled in (puppet.answer(request, text="hunter2"), puppet.answer(request, text="again")):
-        assert "hunter2" not in repr(handled.decided)
-    told = [s for s in puppet.told if isinstance(s, Decided)]
-    assert told[0].text == "hunter2"
-    rest = [e for e in puppet.effects if getattr(e, "signal", None) is None]
-    assert "hunter2" not in repr(rest)

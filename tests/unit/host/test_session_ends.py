@@ -6,13 +6,12 @@ import pytest
 
 from tests.unit.host.puppet import BY, FULL, Puppet, approval
 from tests.unit.host.rows import drive
-from watchfloor.errors import ContractError, StaleTarget
+from watchfloor.errors import StaleTarget
 from watchfloor.harness.base import Boundary, Stop, Wake, Withdrawn
 from watchfloor.host.effects import EndAttempt, Publish
 from watchfloor.host.operations import KILL_MS
 from watchfloor.host.session import RESULT_TEXT
 from watchfloor.protocol.events import (
-    Delta,
     Event,
     LifecycleChanged,
     Message,
@@ -278,7 +277,7 @@ def test_what_is_advertised_is_carried_out() -> None:
     assert FULL.reseed is not None
 
 
-# --- events and streams
+# --- events
 
 
 def test_events_get_time_attempt_and_turn() -> None:
@@ -289,37 +288,6 @@ def test_events_get_time_attempt_and_turn() -> None:
     first, second = puppet.of(Message)
     assert (first.at, first.attempt, first.turn) == (77, 1, "t1")
     assert (second.at, second.turn) == (5, "t0")
-
-
-def test_a_streamed_item_is_numbered_by_code_points_and_closed_by_its_whole() -> None:
-    puppet = drive(Row.RUNNING, pending=False)
-    puppet.forget()
-    for piece in ("né", "\N{GRINNING FACE}", "!"):
-        puppet.take(puppet.core.stream("i1", "message", piece, 1))
-    assert [(delta.offset, delta.text) for delta in puppet.of(Delta)] == [(0, "né"), (2, "\N{GRINNING FACE}"), (3, "!")]
-    assert [(d.offset, d.text) for d in puppet.core.streams.so_far(9)] == [(0, "né\N{GRINNING FACE}!")]
-    puppet.take(puppet.core.emit(Message(at=0, item="i1", text="né\N{GRINNING FACE}!"), 2))
-    assert puppet.core.streams.so_far(9) == []
-
-
-@pytest.mark.parametrize("of", ["message", "reasoning", "tool_output", "plan", "diff"])
-def test_an_item_that_is_cut_off_is_closed_before_the_result(of: str) -> None:
-    puppet = drive(Row.RUNNING, pending=False)
-    puppet.take(puppet.core.stream("i1", of, "half a", 1))
-    puppet.forget()
-    puppet.end_turn()
-    events = [e for e in puppet.events if e.item == "i1"]
-    assert len(events) == 1
-    assert getattr(events[0], "cut", True)
-    assert "half a" in events[0].model_dump_json()
-    kinds = [e.model_dump()["kind"] for e in puppet.events]
-    assert kinds.index("result") == 1
-
-
-def test_only_streamable_things_are_streamed() -> None:
-    puppet = drive(Row.RUNNING, pending=False)
-    with pytest.raises(ContractError):
-        puppet.core.stream("i1", "result", "x", 1)
 
 
 def test_usage_is_an_event_and_a_field() -> None:

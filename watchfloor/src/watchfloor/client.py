@@ -22,6 +22,7 @@ from watchfloor.errors import ProtocolError
 from watchfloor.protocol.codec import KEEP_RAW, Bad, decode_host, encode
 from watchfloor.protocol.frames import (
     ALL,
+    MOST_RECALLED,
     Beat,
     ClientFrame,
     Command,
@@ -196,7 +197,9 @@ class ClientCore:
         self._renew_watches()
         if self._commands:
             self._recalled = frozenset(self._commands)
-            self._out.append(encode(Recall(ids=tuple(self._commands))))
+            ids = tuple(self._commands)
+            for at in range(0, len(ids), MOST_RECALLED):
+                self._out.append(encode(Recall(ids=ids[at : at + MOST_RECALLED])))
         return outcomes
 
     def _renew_watches(self) -> None:
@@ -245,10 +248,10 @@ class ClientCore:
     def _refused(self, frame: Error) -> list[Received]:
         if frame.about == "recall":
             return self._give_up(self._recalled, _NO_RECALL)
+        if frame.code is ErrorCode.NOT_FOUND and frame.session is not None:
+            self._watched.pop(frame.session, None)
         if frame.about is None:
             return []
-        if frame.code is ErrorCode.NOT_FOUND:
-            self._watched.pop(frame.about, None)
         command = self._commands.pop(frame.about, None)
         if command is None:
             return []

@@ -87,15 +87,15 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A request was decided. `text`, `fields`: the answer of a question."""
+    """A request was decided. `text`, `fields`: the answer of a question, which may be secret; no `repr` shows it."""
 
     request: str
     option: str | None
     kind: OptionKind
     by: str
     note: str | None = None
-    text: str | None = None
-    fields: Mapping[str, JsonValue] | None = None
+    text: str | None = field(default=None, repr=False)
+    fields: Mapping[str, JsonValue] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

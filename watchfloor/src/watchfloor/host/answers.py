@@ -1,15 +1,18 @@
-"""Does an answer fit the question? The host refuses what the agent could not make sense of."""
+"""Does an answer fit the question, and what of it goes on record? An answer to a secret field is never repeated."""
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from pydantic import JsonValue
 
+from watchfloor.host.quoting import shown
 from watchfloor.protocol.frames import DoAnswer
 from watchfloor.protocol.model import FieldType, FormField, Subject
 
 _IN_WORDS: Final = frozenset({FieldType.TEXT, FieldType.SECRET})
+_EMPTY: Final = "must not be empty"
 
 
 def check_answer(subject: Subject, do: DoAnswer) -> str | None:
@@ -21,6 +24,8 @@ def check_answer(subject: Subject, do: DoAnswer) -> str | None:
         return "an answer is a text or fields, not both"
     if do.text is not None and not takes_text(subject):
         return "this question takes no free text"
+    if do.text == "" and (not subject.fields or subject.fields[0].required):
+        return f"the answer {_EMPTY}"
     by_option = _by_option(subject, do)
     if do.fields is None and not by_option:
         return None
@@ -33,6 +38,18 @@ def _by_option(subject: Subject, do: DoAnswer) -> dict[str, JsonValue]:
         if any(choice.value == do.option for choice in field.choices):
             return {field.name: do.option}
     return {}
+
+
+def record(subject: Subject, do: DoAnswer) -> str | None:
+    """What was answered in words, for the record; None where nothing of it may be told.
+
+    A text stands as it is, fields as `name: value` with the value in JSON.
+    """
+    secret = {field.name for field in subject.fields if field.type is FieldType.SECRET}
+    if do.text is not None:
+        return None if secret else do.text
+    told = [(name, value) for name, value in (do.fields or {}).items() if name not in secret]
+    return "; ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told) or None
 
 
 def takes_text(subject: Subject) -> bool:
@@ -50,7 +67,7 @@ def _check_fields(fields: tuple[FormField, ...], given: dict[str, JsonValue]) ->
     for name, value in given.items():
         field = known.get(name)
         if field is None:
-            return f"the question has no field {name!r}"
+            return f"the question has no field '{shown(name)}'"
         fault = _check_value(field, value)
         if fault is not None:
             return f"field {name!r}: {fault}"
@@ -62,14 +79,18 @@ def _check_value(field: FormField, value: JsonValue) -> str | None:
     values = [choice.value for choice in field.choices]
     match field.type:
         case FieldType.TEXT | FieldType.SECRET:
-            return None if isinstance(value, str) else "must be a text"
+            if not isinstance(value, str):
+                return "must be a text"
+            return _EMPTY if value == "" and field.required else None
         case FieldType.BOOL:
             return None if isinstance(value, bool) else "must be true or false"
         case FieldType.NUMBER:
             return None if isinstance(value, int | float) and not isinstance(value, bool) else "must be a number"
         case FieldType.CHOICE:
-            if isinstance(value, str) and (field.free_text or value in values):
+            if isinstance(value, str) and value in values:
                 return None
+            if isinstance(value, str) and field.free_text:
+                return _EMPTY if value == "" and field.required else None
             return f"must be one of {', '.join(values)}"
         case FieldType.MANY:
             if isinstance(value, list) and all(isinstance(v, str) and (field.free_text or v in values) for v in value):

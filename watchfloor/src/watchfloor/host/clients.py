@@ -35,14 +35,20 @@ class Watcher:
 
 @dataclass(slots=True)
 class Connection:
-    """One client. `name` is what its interventions are recorded under, once it said hello."""
+    """One client. `name` is what its interventions are recorded under, once it said hello (until `hello_by`)."""
 
     id: str
     principal: Principal
+    hello_by: int
     name: str = ""
     greeted: bool = False
     closed: bool = False
     watchers: dict[str, Watcher] = field(default_factory=dict)
+
+    @property
+    def silent(self) -> bool:
+        """Is its hello still waited for?"""
+        return not self.greeted and not self.closed
 
     @property
     def may_intervene(self) -> bool:

@@ -8,29 +8,39 @@ from typing import Final
 
 from watchfloor.host.effects import Handled
 from watchfloor.host.given import given
+from watchfloor.host.quoting import shown
 from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Command, DoAnswer, DoApprove, Outcome
 from watchfloor.words import OutcomeKind
 
 REMEMBERED: Final = 10_000
-"""Commands whose outcome is kept."""
+"""Commands whose outcome is kept, and as many of which it was said that they never came."""
+_LATE: Final = "it came only after a recall was answered that it had not: it was not carried out"
 
 
 class Outcomes:
-    """What became of the commands that this host took, as far as it remembers."""
+    """What became of the commands that this host took, as far as it remembers.
+
+    What was said to have never come must not run when it comes late: whoever was told so may have acted on it.
+    """
 
     def __init__(self, instance: str, limit: int = REMEMBERED) -> None:
         self._instance = instance
         self._limit = limit
         self._known: OrderedDict[str, tuple[bytes, Outcome]] = OrderedDict()
+        self._never: OrderedDict[str, Outcome] = OrderedDict()
         self._forgot = False
 
     def again(self, command: Command, now: int) -> Outcome | None:
-        """The outcome of a command that came before. An id that stood for another command is `invalid`."""
+        """The outcome of a command that came before, or was said to have never come.
+
+        An id that stood for another command is `invalid`.
+        """
         known = self._known.get(command.id)
         if known is None:
-            return None
+            never = self._never.get(command.id)
+            return never and never.model_copy(update={"reason": _LATE, "at": now})
         fingerprint, outcome = known
         if fingerprint == _fingerprint(command):
             return outcome
@@ -43,15 +53,25 @@ class Outcomes:
             self._known.popitem(last=False)
             self._forgot = True
 
-    def recall(self, id: str, now: int) -> Outcome:
-        """What became of a command, `undelivered` where it never arrived here."""
+    def recall(self, id: str, now: int, *, final: bool) -> Outcome:
+        """What became of a command, `undelivered` where it never arrived here. With `final` that is settled.
+
+        Not so where who asks may give no commands, and could only keep others from doing so.
+        """
         known = self._known.get(id)
         if known is not None:
             return known[1].model_copy(update={"instance": self._instance})
+        if id in self._never:
+            return self._never[id]
         kind, reason = OutcomeKind.UNDELIVERED, "this host never received it"
         if self._forgot:
             kind, reason = OutcomeKind.UNKNOWN, "never received, or longer ago than this host remembers"
-        return Outcome(id=id, outcome=kind, reason=reason, info={}, at=now, instance=self._instance)
+        never = Outcome(id=id, outcome=kind, reason=reason, info={}, at=now, instance=self._instance)
+        if final:
+            self._never[id] = never
+            if len(self._never) > self._limit:
+                self._never.popitem(last=False)
+        return never
 
 
 def execute(core: SessionCore, command: Command, by: str, now: int) -> Handled:
@@ -72,7 +92,8 @@ def _stale(core: SessionCore, command: Command) -> str | None:
     if command.attempt is not None and command.attempt != core.attempt:
         return f"attempt {command.attempt} is not the current one: {core.attempt} is"
     if command.turn is not None and command.turn != core.turn:
-        return f"turn {command.turn} is over: " + (f"{core.turn} runs" if core.turn is not None else "none runs")
+        runs = f"{core.turn} runs" if core.turn is not None else "none runs"
+        return f"turn {shown(command.turn)} is over: {runs}"
     return None
 
 
@@ -90,7 +111,7 @@ def intervention(command: Command, handled: Handled, by: str, now: int, core: Se
     return Intervention(
         at=now,
         attempt=core.attempt,
-        primitive=command.do.primitive,
+        primitive=shown(command.do.primitive),
         command=command.id,
         by=by,
         outcome=handled.outcome,

@@ -19,13 +19,15 @@ from watchfloor.errors import ProtocolError
 from watchfloor.host.clients import Connection, Encoded, broadcast
 from watchfloor.host.commands import Outcomes, execute, intervention, outcome_of
 from watchfloor.host.effects import Changed, Handled, HostEffect, Publish, RequestChanged, SendFrame, SessionEffect
+from watchfloor.host.given import given
 from watchfloor.host.log import EventLog
 from watchfloor.host.principals import Principal
-from watchfloor.host.reception import Reception, session_frames
+from watchfloor.host.quoting import shown
+from watchfloor.host.reception import Reception, about_of, session_frames
 from watchfloor.host.roster import SLOW, SLOW_MS, Entry, Roster, supported
 from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import encoded, event_frames, join_deltas
-from watchfloor.protocol.codec import decode_client
+from watchfloor.protocol.codec import about, decode_client
 from watchfloor.protocol.events import Delta, Event
 from watchfloor.protocol.frames import (
     Beat,
@@ -39,7 +41,6 @@ from watchfloor.protocol.frames import (
     History,
     HostInfo,
     Profiles,
-    Query,
     Recall,
     RequestFrame,
     UnknownFrame,
@@ -50,13 +51,21 @@ from watchfloor.protocol.model import Capabilities, JsonObject, Summary, Traits
 from watchfloor.words import OutcomeKind
 
 HEARTBEAT_S: Final = 15.0
+HELLO_S: Final = 10.0
+"""Seconds that a client has to say hello."""
 
 
 class HostCore:
     """All sessions and connections of one host."""
 
     def __init__(
-        self, info: HostInfo, log: EventLog, *, heartbeat_s: float = HEARTBEAT_S, outcomes: Outcomes | None = None
+        self,
+        info: HostInfo,
+        log: EventLog,
+        *,
+        heartbeat_s: float = HEARTBEAT_S,
+        hello_s: float = HELLO_S,
+        outcomes: Outcomes | None = None,
     ) -> None:
         self.info = info
         self.log = log
@@ -64,6 +73,7 @@ class HostCore:
         self._reception = Reception(info, log, self.roster, heartbeat_s)
         self._beat_ms = int(heartbeat_s * 1000)
         self._beat_at: int | None = None
+        self._hello_s = hello_s
         self._outcomes = outcomes or Outcomes(info.instance)
         self._conns: dict[str, Connection] = {}
         self._busy: dict[str, Entry] = {}
@@ -192,9 +202,9 @@ class HostCore:
 
     # --- connections
 
-    def connect(self, conn: str, principal: Principal) -> None:
+    def connect(self, conn: str, principal: Principal, now: int) -> None:
         """Somebody connected and was admitted."""
-        self._conns[conn] = Connection(conn, principal)
+        self._conns[conn] = Connection(conn, principal, now + int(self._hello_s * 1000))
 
     def connections(self) -> tuple[str, ...]:
         """Who is connected."""
@@ -204,14 +214,24 @@ class HostCore:
         self._conns.pop(conn, None)
 
     def receive(self, conn: str, raw: bytes, now: int) -> list[HostEffect]:
-        """A frame as it came from a client. One that cannot be read is answered by an error."""
+        """A frame as it came from a client. One that cannot be read is answered by an error.
+
+        Where it is the first one, that error is fatal.
+        """
         try:
             frame = decode_client(raw)
         except ProtocolError as error:
-            client = self._conns.get(conn)
-            answer = Error(code=ErrorCode.MALFORMED, message=error.reason)
-            return [client.send(answer)] if client is not None else []
+            return self._unreadable(conn, error.reason, about(raw))
         return self.take(conn, frame, now)
+
+    def _unreadable(self, conn: str, reason: str, named: str | None) -> list[HostEffect]:
+        client = self._conns.get(conn)
+        if client is None or client.closed:
+            return []
+        if not client.greeted:
+            message = f"the first frame must be hello, and this cannot be read: {reason}"
+            return self._reception.refuse(client, ErrorCode.MALFORMED, message, named)
+        return [client.send(Error(code=ErrorCode.MALFORMED, message=reason, **given(about=named)))]
 
     def take(self, conn: str, frame: ClientFrame | UnknownFrame, now: int) -> list[HostEffect]:
         """A client's frame."""
@@ -220,7 +240,7 @@ class HostCore:
             return []
         effects = self.flush(now)
         if not client.greeted:
-            return effects + self._reception.greet(client, frame, frame.type, now)
+            return effects + self._reception.greet(client, frame, now)
         match frame:
             case Watch():
                 effects += self._reception.watch(client, frame, now)
@@ -231,14 +251,14 @@ class HostCore:
             case Command():
                 effects += self._command(client, frame, now)
             case Recall():
-                effects += [client.send(self._outcomes.recall(id, now)) for id in frame.ids]
+                for id in frame.ids:
+                    effects.append(client.send(self._outcomes.recall(id, now, final=client.may_intervene)))
             case Hello():
                 message = "hello comes once, at the start"
                 effects.append(client.send(Error(code=ErrorCode.MALFORMED, message=message, about=frame.type)))
             case _:
-                about = frame.id if isinstance(frame, Query) else frame.type
-                message = f"this host does not answer {frame.type!r}"
-                effects.append(client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=about)))
+                message = f"this host does not answer '{shown(frame.type)}'"
+                effects.append(client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=about_of(frame))))
         return effects
 
     def behind(self, conn: str) -> bool:
@@ -267,7 +287,7 @@ class HostCore:
         attempt: int | None = None
         entry = self.roster.get(command.session)
         if entry is None:
-            handled = Handled(OutcomeKind.STALE_TARGET, reason="this host has no such session")
+            handled = Handled(OutcomeKind.STALE_TARGET, reason=f"this host has no session '{shown(command.session)}'")
         else:
             handled = execute(entry.core, command, client.name, now)
             if isinstance(command.do, DoStop) and handled.applied:
@@ -287,8 +307,12 @@ class HostCore:
     # --- time
 
     def tick(self, now: int) -> list[HostEffect]:
-        """Deadlines, patches that had to wait, beats."""
+        """Deadlines, patches that had to wait, beats, clients that say nothing."""
         effects: list[HostEffect] = []
+        for client in self._conns.values():
+            if client.silent and client.hello_by <= now:
+                message = f"no hello within {self._hello_s:g} s"
+                effects += self._reception.refuse(client, ErrorCode.OTHER, message, None)
         for entry in self.roster:
             due = entry.core.next_due()
             if due is not None and due <= now:
@@ -306,7 +330,7 @@ class HostCore:
         """When `tick` should be called next; None: at once."""
         if self._beat_at is None:
             return None
-        dues = [self._beat_at]
+        dues = [self._beat_at, *(client.hello_by for client in self._conns.values() if client.silent)]
         for entry in self.roster:
             due = entry.core.next_due()
             if due is not None:

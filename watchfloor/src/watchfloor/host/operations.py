@@ -16,6 +16,7 @@ from watchfloor.harness.base import (
 )
 from watchfloor.host.changes import SessionChanges
 from watchfloor.host.effects import Handled
+from watchfloor.host.quoting import shown
 from watchfloor.host.requests import Rejected, Taken
 from watchfloor.host.state import OP_OF, Asked, Phase, Suspension
 from watchfloor.protocol.events import MailState
@@ -39,6 +40,7 @@ from watchfloor.words import (
     Delivery,
     Lifecycle,
     Op,
+    OptionKind,
     OutcomeKind,
     Overlay,
     Primitive,
@@ -77,12 +79,12 @@ class Operations(SessionChanges):
             case DoApprove() | DoAnswer():
                 return self.decide(do, by, now)
             case _:
-                return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=f"this host knows no {do.primitive!r}")
+                return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=f"this host knows no {do.primitive}")
 
     def not_advertised(self, do: Do | UnknownDo) -> str | None:
         """Why the session cannot take this command at all, or None."""
         if isinstance(do, UnknownDo) or not self.capabilities.advertises(Primitive(do.primitive)):
-            return f"{do.primitive} is not advertised by this session"
+            return f"{shown(do.primitive)} is not advertised by this session"
         has = self.capabilities
         match do:
             case DoSend() if has.send is not None and do.priority not in has.send.priorities:
@@ -315,7 +317,9 @@ class Operations(SessionChanges):
     def _decided(self, taken: Taken, id: str, was_waiting: bool, now: int) -> None:
         self._request_ended(taken.request, id, now, None)
         decision = taken.decision
-        signal = Decided(id, decision.option, taken.kind, decision.by, decision.note, taken.text, taken.fields)
+        # With an answer the note is what goes on record of it; the agent gets the answer itself.
+        note = decision.note if taken.kind is not OptionKind.ANSWER else None
+        signal = Decided(id, decision.option, taken.kind, decision.by, note, taken.text, taken.fields)
         self._hand_over(signal, was_waiting=was_waiting)
 
     def next_due(self) -> int | None:

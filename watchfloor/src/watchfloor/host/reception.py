@@ -7,13 +7,16 @@ from typing import Final
 
 from watchfloor.host.clients import Connection, Encoded, Watcher, gaps, next_slice
 from watchfloor.host.effects import Close, HostEffect
+from watchfloor.host.given import given
 from watchfloor.host.log import EventLog
 from watchfloor.host.principals import display_name
+from watchfloor.host.quoting import shown
 from watchfloor.host.roster import Roster
 from watchfloor.host.wire import anys, encoded, event_frames, split
 from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import (
     ALL,
+    ClientFrame,
     Error,
     ErrorCode,
     Frame,
@@ -24,6 +27,7 @@ from watchfloor.protocol.frames import (
     Profiles,
     RequestFrame,
     Sessions,
+    UnknownFrame,
     Watch,
     Watching,
     Welcome,
@@ -33,7 +37,6 @@ from watchfloor.words import PROTOCOL, Role
 
 REFUSED: Final = 1008
 """WebSocket close code: policy violation."""
-_NO_SESSION: Final = "this host has no such session"
 
 
 class Reception:
@@ -47,12 +50,12 @@ class Reception:
 
     # --- greeting
 
-    def greet(self, client: Connection, frame: Frame, about: str, now: int) -> list[HostEffect]:
+    def greet(self, client: Connection, frame: ClientFrame | UnknownFrame, now: int) -> list[HostEffect]:
         """The first frame of a client: everything that there is, or a refusal."""
         if not isinstance(frame, Hello):
-            return self._refuse(client, ErrorCode.MALFORMED, "the first frame must be hello", about)
+            return self.refuse(client, ErrorCode.MALFORMED, "the first frame must be hello", about_of(frame))
         if client.principal.role is Role.AGENT:
-            return self._refuse(client, ErrorCode.UNSUPPORTED, "this host takes no agents that dial in", about)
+            return self.refuse(client, ErrorCode.UNSUPPORTED, "this host takes no agents that dial in", frame.type)
         client.name = display_name(client.principal, frame.name)
         client.greeted = True
         welcome = Welcome(
@@ -74,9 +77,10 @@ class Reception:
         last = parts.pop()[0].model_copy(update={"listed": True})
         return [*parts, encoded(last)]
 
-    def _refuse(self, client: Connection, code: ErrorCode, message: str, about: str) -> list[HostEffect]:
+    def refuse(self, client: Connection, code: ErrorCode, message: str, about: str | None) -> list[HostEffect]:
+        """Say why, and end the connection."""
         client.closed = True
-        error = Error(code=code, message=message, about=about, fatal=True)
+        error = Error(code=code, message=message, fatal=True, **given(about=about))
         return [client.send(error), Close(client.id, REFUSED, message)]
 
     # --- watching
@@ -84,10 +88,12 @@ class Reception:
     def watch(self, client: Connection, watch: Watch, now: int) -> list[HostEffect]:
         """Begin to follow a session, or all of them."""
         if watch.session != ALL and watch.session not in self._roster:
-            return [client.send(Error(code=ErrorCode.NOT_FOUND, message=_NO_SESSION, about=watch.session))]
+            message = _no_session(watch.session)
+            error = Error(code=ErrorCode.NOT_FOUND, message=message, about=watch.type, session=watch.session)
+            return [client.send(error)]
         if isinstance(watch.after, dict):
             message = "this host resumes by pos, not by cursors of sessions"
-            return [client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about="watch"))]
+            return [client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=watch.type))]
         pos = self._log.pos
         after = watch.after if watch.after is not None else 0 if watch.start == "start" else pos
         if after > pos:
@@ -116,7 +122,7 @@ class Reception:
     def page(self, history: History) -> Frame:
         """A page of history, shortened to what fits into one frame, or an error."""
         if history.session not in self._roster:
-            return Error(code=ErrorCode.NOT_FOUND, message=_NO_SESSION, about=history.id)
+            return Error(code=ErrorCode.NOT_FOUND, message=_no_session(history.session), about=history.id)
         epoch = self._log.epoch(history.session)
         if history.epoch != epoch:
             return Error(code=ErrorCode.NOT_FOUND, message=f"the epoch is {epoch} now", about=history.id)
@@ -131,6 +137,16 @@ class Reception:
         last = events[-1].seq or 0 if events else 0
         more = bool(events) and (last < self._log.head(session) if upwards else first > self._log.first(session))
         return Page(id=history.id, session=session, epoch=epoch, events=anys(events), first=first, last=last, more=more)
+
+
+def about_of(frame: ClientFrame | UnknownFrame) -> str:
+    """What an answer to the frame is about: its id, else its type."""
+    id = getattr(frame, "id", None)
+    return id if isinstance(id, str) and id else frame.type
+
+
+def _no_session(session: str) -> str:
+    return f"this host has no session '{shown(session)}'"
 
 
 def session_frames(summaries: list[Summary]) -> Sequence[Encoded]:

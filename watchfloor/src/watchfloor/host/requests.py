@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
 from watchfloor.canonical import subject_digest
 from watchfloor.errors import ContractError
-from watchfloor.host.answers import check_answer
+from watchfloor.host.answers import check_answer, record
 from watchfloor.host.given import given
+from watchfloor.host.quoting import shown
 from watchfloor.protocol.frames import DoAnswer, DoApprove
-from watchfloor.protocol.model import Decision, FieldType, Option, RequestModel, RequestRef, Subject
+from watchfloor.protocol.model import Decision, Option, RequestModel, RequestRef, Subject
 from watchfloor.words import OptionKind, OutcomeKind, Primitive, RequestKind, RequestState
 
 REMEMBERED: Final = 500
 """Requests of a session that are still known after their end."""
 BY_DEADLINE: Final = "the deadline"
-_NOTE: Final = 500
+NOTE: Final = 500
+"""Code points that are kept of a note, and of what was answered."""
 
 _COVERS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
     Primitive.APPROVE: frozenset({OptionKind.ALLOW, OptionKind.DENY, OptionKind.EDIT}),
@@ -45,8 +47,9 @@ class Taken:
     option: Option | None
     kind: OptionKind
     decision: Decision
-    text: str | None = None
-    fields: Mapping[str, JsonValue] | None = None
+    # What may be secret is in no representation.
+    text: str | None = field(default=None, repr=False)
+    fields: Mapping[str, JsonValue] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +167,7 @@ class Requests:
         fault = check_answer(entry.subject, do)
         if fault is not None:
             return _no(fault)
-        secret = any(field.type is FieldType.SECRET for field in entry.subject.fields)
-        note = do.text if do.text is not None and not secret else None
+        note = record(entry.subject, do)
         return self._decide(entry, option, OptionKind.ANSWER, by, now, note=note, text=do.text, fields=do.fields)
 
     def withdraw(self, id: str, why: str) -> RequestModel | None:
@@ -210,9 +212,12 @@ class Requests:
         option = next((o for o in entry.subject.options if o.id == id), None)
         if option is None:
             known = ", ".join(o.id for o in entry.subject.options) or "none"
-            return _no(f"{id!r} is not an option of this request ({known})")
+            # What was given is not repeated: it may be what belongs into a secret field.
+            return _no(f"that is not an option of this request ({known})")
         if option.kind not in _COVERS[primitive]:
-            return _no(f"the option {id!r} is of the kind {option.kind.value}, which {primitive.value} does not cover")
+            return _no(
+                f"the option '{shown(id)}' is of the kind {option.kind.value}, which {primitive.value} does not cover"
+            )
         return option
 
     def _decide(
@@ -228,7 +233,7 @@ class Requests:
         fields: Mapping[str, JsonValue] | None = None,
         automatic: bool = False,
     ) -> Taken:
-        rest = given(option=option and option.id, note=note and note[:_NOTE])
+        rest = given(option=option and option.id, note=note and _bounded(note))
         decision = Decision(kind=kind, by=by, at=now, automatic=automatic, **rest)
         request = self._end(entry.subject.id, RequestState.RESOLVED, decision, "")
         assert request is not None  # noqa: S101 - the entry was found among the open ones
@@ -243,6 +248,10 @@ class Requests:
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
         return entry.request
+
+
+def _bounded(note: str) -> str:
+    return note if len(note) <= NOTE else f"{note[: NOTE - 1]}…"
 
 
 def _no(reason: str) -> Rejected:

@@ -23,7 +23,7 @@ from websockets.typing import Subprotocol
 from watchfloor.errors import AddressInUse, WatchfloorError
 from watchfloor.harness.base import AgentHarness, AttemptSpec
 from watchfloor.host.attempts import CLOSE_S, Attempt
-from watchfloor.host.core import HEARTBEAT_S, HostCore
+from watchfloor.host.core import HEARTBEAT_S, HELLO_S, HostCore
 from watchfloor.host.effects import Close, EndAttempt, HostEffect, SendFrame, StartAttempt, Tell
 from watchfloor.host.handshake import Door, Refusal, is_loopback
 from watchfloor.host.log import EventLog, MemoryLog
@@ -62,8 +62,8 @@ class Host:
 
     Without `tokens` everybody on this machine may connect and intervene, under the name that their client
     gives. `origins`: browser origins that are welcome; `hosts`: further names that clients may call this host
-    by. `log` keeps the events (default: in memory). `queue_bytes`: what may wait for one client before it is
-    closed as too slow, at least 2 MiB.
+    by. `log` keeps the events (default: in memory). `hello_s`: how long a client may say nothing after it
+    has connected. `queue_bytes`: what may wait for one client before it is closed as too slow, at least 2 MiB.
 
         async with Host(name="build") as host:
             host.add(harness, name="deploy", text="Deploy the site")
@@ -80,12 +80,14 @@ class Host:
         origins: Collection[str] = (),
         hosts: Collection[str] = (),
         heartbeat_s: float = HEARTBEAT_S,
+        hello_s: float = HELLO_S,
         queue_bytes: int = MAX_BYTES,
     ) -> None:
         if queue_bytes < MIN_BYTES:
             raise ValueError(f"queue_bytes must be at least {MIN_BYTES}: the past is sent in slices")
         info = HostInfo(name=name, version=_version(), instance=secrets.token_hex(8))
-        self._core = HostCore(info, log or MemoryLog(lambda: secrets.token_hex(4)), heartbeat_s=heartbeat_s)
+        log = log or MemoryLog(lambda: secrets.token_hex(4))
+        self._core = HostCore(info, log, heartbeat_s=heartbeat_s, hello_s=hello_s)
         self._clock = clock
         self._door = Door(Principals(tokens), origins, hosts)
         self._queue_bytes = queue_bytes
@@ -342,7 +344,7 @@ class Host:
         self._connections += 1
         conn = f"c{self._connections}"
         outbox = Outbox(ws, lambda: self._more(conn), max_bytes=self._queue_bytes)
-        self._core.connect(conn, self._admitted.pop(ws))
+        self._core.connect(conn, self._admitted.pop(ws), self.now())
         self._outboxes[conn] = outbox
         writer = asyncio.create_task(outbox.run(), name=f"writer of {conn}")
         try:

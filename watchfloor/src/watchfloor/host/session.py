@@ -48,6 +48,7 @@ from watchfloor.harness.base import Boundary, Interrupt, Pause, Stop
 from watchfloor.host.effects import Changed, RequestChanged, SessionEffect
 from watchfloor.host.operations import KILL_MS, Operations
 from watchfloor.host.state import Phase
+from watchfloor.host.streams import within
 from watchfloor.protocol.events import (
     Event,
     Level,
@@ -279,15 +280,17 @@ class SessionCore(Operations):
     # --- events
 
     def emit(self, event: Event, now: int) -> Effects:
-        """Record an event of the attempt."""
+        """Record an event of the attempt; a text without end is cut."""
         if event.item is not None:
             self.streams.close(event.item)
-        self._publish(event, now)
+        self._publish(within(event), now)
         return self._take()
 
     def stream(self, item: str, of: str, text: str, now: int, call: str | None = None) -> Effects:
         """Show a piece of a streamed item."""
-        self._publish(self.streams.append(item, of, text, now, call), now)
+        delta = self.streams.append(item, of, text, now, call)
+        if delta is not None:
+            self._publish(delta, now)
         return self._take()
 
     def note_usage(self, usage: Usage, now: int) -> Effects:

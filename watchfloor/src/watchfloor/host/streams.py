@@ -1,4 +1,7 @@
-"""Items that are being streamed: what a late joiner must be given, and what to close when their maker ends."""
+"""Items that are being streamed: what a late joiner must be given, and what to close when their maker ends.
+
+An item is at most `ITEM_TEXT` long, whatever its maker writes: the rest of it is not streamed, and not in the whole.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from typing import Final, Literal, get_args
 
 from watchfloor.errors import ContractError
 from watchfloor.host.given import given
-from watchfloor.protocol.events import Delta, Event, Message, Raw, Reasoning, ToolOutput
+from watchfloor.protocol.events import Delta, Event, Message, Raw, Reasoning, ToolOutput, ToolResult
+
+ITEM_TEXT: Final = 1_000_000
+"""Code points of one item's text. Even where each takes four bytes the whole fits into a frame."""
 
 Of = Literal["message", "reasoning", "tool_output", "plan", "diff"]
 _OF: Final[dict[str, Of]] = {name: name for name in get_args(Of)}
@@ -27,14 +33,21 @@ class Streams:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
 
-    def append(self, item: str, of: str, text: str, at: int, call: str | None = None) -> Delta:
-        """Extend an item, opening it where it is new. Raises ContractError when `of` is no streamable kind."""
+    def append(self, item: str, of: str, text: str, at: int, call: str | None = None) -> Delta | None:
+        """Extend an item, opening it where it is new; None where it is full.
+
+        Raises ContractError when `of` is no streamable kind.
+        """
         if of not in _OF:
             raise ContractError(f"{of!r} cannot be streamed, only {', '.join(_OF)}")
         open_ = self._open.setdefault(item, _Open(_OF[of], call))
+        if open_.length == ITEM_TEXT:
+            return None
+        text = text[: ITEM_TEXT - open_.length]
         delta = _delta(item, open_, at, open_.length, text)
-        open_.parts.append(text)
-        open_.length += len(text)
+        if text:
+            open_.parts.append(text)
+            open_.length += len(text)
         return delta
 
     def close(self, item: str) -> None:
@@ -50,6 +63,13 @@ class Streams:
         events = [_whole(item, open_, at) for item, open_ in self._open.items()]
         self._open.clear()
         return events
+
+
+def within(event: Event) -> Event:
+    """The event with its text cut to what an item may hold, and marked so."""
+    if isinstance(event, Message | Reasoning | ToolOutput | ToolResult) and len(event.text) > ITEM_TEXT:
+        return event.model_copy(update={"text": event.text[:ITEM_TEXT], "cut": True})
+    return event
 
 
 def _delta(item: str, open_: _Open, at: int, offset: int, text: str) -> Delta:

@@ -85,6 +85,16 @@ def decode_client(raw: bytes) -> ClientFrame | UnknownFrame:
         raise ProtocolError(_reason(error), raw) from None
 
 
+def about(raw: bytes) -> str | None:
+    """What the answer to an unreadable frame is about: the frame's id, else its type; None where it shows neither."""
+    try:
+        tree = _load(raw)
+    except ProtocolError:
+        return None
+    names = (tree.get("id"), tree.get("type")) if isinstance(tree, dict) else ()
+    return next((name for name in names if isinstance(name, str) and name), None)
+
+
 def _read_slowly(raw: bytes) -> Decoded:
     tree = _load(raw)
     if not isinstance(tree, dict):

@@ -196,6 +196,8 @@ class RequestOpened(Event):
 
 
 class RequestResolved(Event):
+    """A request ended. `note` is that of its decision: the operator's, or what was answered, secret fields left out."""
+
     kind: Literal["request_resolved"] = "request_resolved"
     request: str
     state: Annotated[RequestState, lenient(RequestState, RequestState.RESOLVED)]

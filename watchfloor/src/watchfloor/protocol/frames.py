@@ -7,7 +7,7 @@ A role `agent` dials in and speaks the host's side. A frame of a type that we do
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
@@ -28,6 +28,9 @@ ALL: Literal["*"] = "*"
 """Watch every session."""
 
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
+CommandId = Annotated[str, Field(min_length=1, max_length=200)]
+MOST_RECALLED: Final = 1000
+"""Commands that one `recall` may ask about: each has an answer of its own, and a client's queue is bounded."""
 
 
 class Frame(Tagged):
@@ -208,7 +211,7 @@ class Command(Frame):
     """
 
     type: Literal["command"] = "command"
-    id: Annotated[str, Field(min_length=1, max_length=200)]
+    id: CommandId
     session: str
     attempt: int | None = None
     turn: str | None = None
@@ -216,10 +219,13 @@ class Command(Frame):
 
 
 class Recall(Frame):
-    """Ask what became of commands: each is answered by its outcome, `undelivered` where it never arrived."""
+    """Ask what became of commands: each is answered by its outcome, `undelivered` where it never arrived.
+
+    A command of which that was said is not executed any more, should it arrive after all.
+    """
 
     type: Literal["recall"] = "recall"
-    ids: tuple[str, ...]
+    ids: Annotated[tuple[CommandId, ...], Field(max_length=MOST_RECALLED)]
 
 
 class Query(Frame):
@@ -393,12 +399,16 @@ class ErrorCode(StrEnum):
 
 
 class Error(Frame):
-    """`about` is the id or type of the frame that it answers. `fatal`: the connection closes after it."""
+    """A frame was not taken. `about` is its id, else its type; absent where neither could be read.
+
+    `session`: the one that a `watch` named and that is not there. `fatal`: the connection closes after it.
+    """
 
     type: Literal["error"] = "error"
     code: Annotated[ErrorCode, lenient(ErrorCode, ErrorCode.OTHER)]
     message: str
     about: str | None = None
+    session: str | None = None
     fatal: bool = False
 
 

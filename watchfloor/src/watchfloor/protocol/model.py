@@ -264,7 +264,11 @@ class Subject(Model):
 
 
 class Decision(Model):
-    """Who ended a request, and how."""
+    """Who ended a request, and how.
+
+    `note`: the operator's, or what was answered: a text, or `name: value; …` with values in JSON. Bounded by the host,
+    which leaves secret fields out.
+    """
 
     option: str | None = None
     kind: OptionKind | None = None
