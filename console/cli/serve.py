@@ -142,12 +142,11 @@ async def _wind_up(host: Host, session: str, ends: _Ends, over: asyncio.Event) -
     """Stop the program as an operator would, so that consoles see it; asked again, kill it."""
     by = operator()
     for kill in (False, True):
-        core = host.core.session(session)
-        if core.lifecycle in TERMINAL:
+        if host.core.session(session).lifecycle in TERMINAL:
             return
         over.clear()
         ends.asked.clear()
-        host.perform(host.core.apply(core.stop(by, host.now(), kill=kill, reason=ends.reason).effects))
+        host.stop(session, kill=kill, reason=ends.reason, by=by)
         await _first(over, ends.asked)
         if over.is_set():
             return
