@@ -21,7 +21,6 @@ from console.cli.echo import Echo
 from console.cli.exits import OK, Fail, Usage
 from console.cli.targets import operator
 from console.config import read_token
-from watchfloor import runtime
 from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
 from watchfloor.harness.base import AttemptSpec, SessionPort
 from watchfloor.harness.program import ProgramHarness, ProgramSession
@@ -57,7 +56,8 @@ async def _demo(args: Namespace, tokens: Mapping[str, Principal] | None) -> int:
     ends = _Ends()
     with tempfile.TemporaryDirectory(prefix="watchfloor-demo-", ignore_cleanup_errors=True) as workspace:
         async with Host(name="demo", tokens=tokens) as host:
-            url = await _serve(host, args.serve)
+            # The console's own demo is nobody else's to find.
+            url = await _serve(host, args.serve, announce=not args.until_stdin_ends)
             await build(
                 host,
                 workspace=Path(workspace),
@@ -66,6 +66,9 @@ async def _demo(args: Namespace, tokens: Mapping[str, Principal] | None) -> int:
                 seed=SEED if args.seed is None else args.seed,
             )
             out.line(clean_line(f"listening on {url}"))
+            if tokens is None:
+                out.note("anybody on this machine may operate it: --token-file F lets in only those who have the token")
+            _note_if_hidden(host)
             with ends.by_signals():
                 if args.until_stdin_ends:
                     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _read_out, ends)
@@ -111,12 +114,11 @@ async def _run(args: Namespace, echo: Echo) -> int:
     harness = _Program(args.program, stdin=args.stdin, observe=args.observe, echo=echo, ended=ended)
     async with Host(name=name, tokens=_tokens(token)) as host:
         url = await _serve(host, args.serve)
-        with _published(url, token, name) as fault, ends.by_signals():
+        with ends.by_signals():
             # Whoever reads that it listens must find it, and its session; the program itself starts a moment later.
             session = host.add(harness, name=name, cwd=str(Path.cwd()))
             out.note(f"listening on {url}")
-            if fault is not None:
-                out.note(f"consoles will not find this host by themselves: {fault}")
+            _note_if_hidden(host)
             if args.exit:
                 await _first(over, ends.asked)
                 if not ends.asked.is_set():
@@ -152,22 +154,6 @@ async def _wind_up(host: Host, session: str, ends: _Ends, over: asyncio.Event) -
             return
 
 
-@contextmanager
-def _published(url: str, token: str, name: str) -> Iterator[runtime.RuntimeFolderError | None]:
-    """Let consoles of this user find the host by themselves; yields why they cannot, if so."""
-    path: Path | None = None
-    failure: runtime.RuntimeFolderError | None = None
-    try:
-        path = runtime.publish(url, token, name)
-    except runtime.RuntimeFolderError as error:
-        failure = error
-    try:
-        yield failure
-    finally:
-        if path is not None:
-            runtime.withdraw(path)
-
-
 # --- both ----------------------------------------------------------------------------------
 
 
@@ -197,15 +183,20 @@ class _Ends:
                 loop.remove_signal_handler(number)
 
 
-async def _serve(host: Host, address: tuple[str, int]) -> str:
+async def _serve(host: Host, address: tuple[str, int], *, announce: bool = True) -> str:
     if not is_loopback(address[0]):
         raise Usage(f"{address[0]} is not an address of this machine alone; serve on 127.0.0.1, [::1] or localhost")
     try:
-        return await host.serve(*address)
+        return await host.serve(*address, announce=announce)
     except AddressInUse:
         raise
     except WatchfloorError as fault:
         raise Fail(str(fault), _UNREACHABLE) from None
+
+
+def _note_if_hidden(host: Host) -> None:
+    if host.announce_fault is not None:
+        out.note(f"consoles will not find this host by themselves: {host.announce_fault}")
 
 
 async def _first(*events: asyncio.Event) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from console.demo.process import DemoProcess
 from tests.sockets.cli_kit import PATIENCE_S, Program, gone, until
+from watchfloor import runtime
 from watchfloor.client import ClientCore
 from watchfloor.dial import dial
 from watchfloor.errors import Denied, Unreachable
@@ -88,9 +89,10 @@ async def test_its_folder_goes_with_it_and_it_needs_no_input(program: Program, t
         process.send_signal(signal.SIGINT)
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 130
         assert process.stderr is not None
-        assert await process.stderr.read() == b""
+        (note,) = (await process.stderr.read()).decode().splitlines()
+        assert note.startswith("anybody on this machine may operate it: --token-file F ")
     assert not _workspaces(tmp_path)
-    assert not (tmp_path / "run").exists(), "it writes no runtime file"
+    assert not list((tmp_path / "run").iterdir()), "nor can it be found any more"
 
 
 async def test_more_agents_are_copies_of_the_streamer(program: Program) -> None:
@@ -103,9 +105,26 @@ async def test_served_with_a_token_it_wants_it(program: Program, tmp_path: Path)
     file = tmp_path / "token"
     file.touch(mode=0o600)
     file.write_text("t0ken\n")
-    async with serving(program, "--token-file", str(file)) as (_, url):
-        assert (await program("sessions", url)).code == 7
-        assert (await program("sessions", url, "--token-file", str(file))).code == 0
+    async with serving(program, "--token-file", str(file)) as (process, url):
+        stranger = program.but(WATCHFLOOR_RUNTIME_DIR=str(tmp_path / "elsewhere"))
+        assert (await stranger("sessions", url)).code == 7
+        assert (await stranger("sessions", url, "--token-file", str(file))).code == 0
+        assert (await program("sessions", url)).code == 0, "its own user has the runtime file"
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 130
+        assert process.stderr is not None
+        assert await process.stderr.read() == b"", "it is not open to anybody"
+
+
+async def test_it_is_found_by_its_name_while_it_serves(program: Program, tmp_path: Path) -> None:
+    async with serving(program) as (process, url):
+        records = (await program("sessions", "demo", "--json")).records
+        assert {record["source"] for record in records} == {"demo"}
+        (file,) = (tmp_path / "run").iterdir()
+        assert url in file.read_text()
+        process.send_signal(signal.SIGINT)
+        await asyncio.wait_for(process.wait(), PATIENCE_S)
+    assert not list((tmp_path / "run").iterdir())
 
 
 async def test_the_console_starts_one_of_its_own_and_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +134,7 @@ async def test_the_console_starts_one_of_its_own_and_ends_it(tmp_path: Path, mon
     try:
         target = await demo.start()
         assert target.name == "demo"
+        assert target.url not in {host.url for host in runtime.hosts()}, "it is the console's own"
         assert not _token_files(tmp_path), "the token is on no disk any more"
         link = await dial(target, ClientCore(target))
         await link.close()

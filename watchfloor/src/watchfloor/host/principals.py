@@ -34,6 +34,14 @@ class Principals:
         """Are there no tokens?"""
         return not self._tokens
 
+    @property
+    def only_token(self) -> str | None:
+        """The token, where there is one alone and it is an operator's: its user's own. None otherwise."""
+        if len(self._tokens) != 1:
+            return None
+        ((token, principal),) = self._tokens.items()
+        return token.decode() if principal.role is Role.OPERATOR else None
+
     def admit(self, authorization: str | None) -> Principal | None:
         """The principal of an `Authorization` header, None where it is refused."""
         if self.open:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
+from watchfloor import runtime
 from watchfloor.errors import AddressInUse, WatchfloorError
 from watchfloor.harness.base import AgentHarness, AttemptSpec
 from watchfloor.host.attempts import CLOSE_S, Attempt
@@ -60,10 +62,11 @@ def wall_clock() -> int:
 class Host:
     """Runs agents and serves them to operators.
 
-    Without `tokens` everybody on this machine may connect and intervene, under the name that their client
-    gives. `origins`: browser origins that are welcome; `hosts`: further names that clients may call this host
-    by. `log` keeps the events (default: in memory). `hello_s`: how long a client may say nothing after it
-    has connected. `queue_bytes`: what may wait for one client before it is closed as too slow, at least 2 MiB.
+    Without `tokens` everybody on this machine, its other users included, may connect and intervene, under the
+    name that their client gives; nothing is printed about that. `origins`: browser origins that are welcome;
+    `hosts`: further names that clients may call this host by. `log` keeps the events (default: in memory).
+    `hello_s`: how long a client may say nothing after it has connected. `queue_bytes`: what may wait for one
+    client before it is closed as too slow, at least 2 MiB.
 
         async with Host(name="build") as host:
             host.add(harness, name="deploy", text="Deploy the site")
@@ -98,6 +101,8 @@ class Host:
         self._connections = 0
         self._server: Server | None = None
         self._url: str | None = None
+        self._announced: Path | None = None
+        self._announce_fault: str | None = None
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._flush: asyncio.TimerHandle | None = None
         self._ticker: asyncio.Task[None] | None = None
@@ -114,6 +119,11 @@ class Host:
         if self._url is None:
             raise WatchfloorError("the host does not serve yet")
         return self._url
+
+    @property
+    def announce_fault(self) -> str | None:
+        """Why the consoles of this machine cannot find the host by themselves; None where they can, or should not."""
+        return self._announce_fault
 
     def now(self) -> int:
         """Milliseconds since 1970 UTC by the host's clock."""
@@ -219,8 +229,12 @@ class Host:
             await waiter
         return core
 
-    async def serve(self, address: str = "127.0.0.1", port: int = 0) -> str:
+    async def serve(self, address: str = "127.0.0.1", port: int = 0, *, announce: bool = True) -> str:
         """Listen, and return the URL. Port 0 takes a free one.
+
+        With `announce` the consoles of this user find the host by themselves until it is closed: by a runtime file
+        that only this user can read, with its name, its URL and, where there is one token alone and it is an
+        operator's, that token. A file that cannot be written is no error; `announce_fault` says why.
 
         Raises AddressInUse, or WatchfloorError for an address that is not of this machine alone.
         """
@@ -249,10 +263,18 @@ class Host:
             raise WatchfloorError(f"cannot listen at {address}:{port}: {error.strerror or error}") from None
         bound = next(iter(self._server.sockets)).getsockname()
         self._url = f"ws://[{bound[0]}]:{bound[1]}" if ":" in bound[0] else f"ws://{bound[0]}:{bound[1]}"
+        if announce:
+            try:
+                self._announced = runtime.publish(self._url, self._door.principals.only_token, self._core.info.name)
+            except runtime.RuntimeFolderError as fault:
+                self._announce_fault = str(fault)
         return self._url
 
     async def close(self) -> None:
         """End all attempts and connections. Clients are told that the host drains (1012)."""
+        if self._announced is not None:
+            runtime.withdraw(self._announced)
+            self._announced = None
         if self._server is not None:
             self._server.close(close_connections=False)
         if self._ticker is not None:

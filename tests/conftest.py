@@ -1,0 +1,28 @@
+"""What holds for every test: none of them touches what belongs to the user who runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+FOLDERS = {
+    "WATCHFLOOR_RUNTIME_DIR": "run",
+    "XDG_CACHE_HOME": "cache",
+    "XDG_CONFIG_HOME": "config",
+    "XDG_STATE_HOME": "state",
+}
+OF_THE_USER = ("WATCHFLOOR_CONFIG", "WATCHFLOOR_TOKEN", "XDG_RUNTIME_DIR")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apart_from_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Folders of the tests' own, which the programs that they start inherit: every host that serves announces itself,
+    and a console of whoever runs the tests must not find it."""
+    home = tmp_path_factory.mktemp("user")
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, folder in FOLDERS.items():
+            patch.setenv(variable, str(home / folder))
+        for variable in OF_THE_USER:
+            patch.delenv(variable, raising=False)
+        yield
