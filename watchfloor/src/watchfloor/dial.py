@@ -36,6 +36,7 @@ from watchfloor.dial_errors import (
     split_url,
 )
 from watchfloor.errors import ConnectionLost, NoCommonProtocol, NotAHost, Unreachable
+from watchfloor.logs import logger
 from watchfloor.protocol.codec import MAX_RECEIVE
 from watchfloor.protocol.frames import ClientFrame, Command
 from watchfloor.text import clean_line
@@ -51,7 +52,7 @@ FETCH: Final = 256
 CLOSE_TIMEOUT_S: Final = 1.0
 
 # The library logs every header of the handshake when it debugs, the token among them.
-_WIRE: Final = logging.getLogger("watchfloor.dial.wire")
+_WIRE: Final = logger("watchfloor.dial.wire")
 _WIRE.setLevel(logging.WARNING)
 
 

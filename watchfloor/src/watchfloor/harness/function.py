@@ -14,7 +14,6 @@ not end within the grace time after an interrupt, a forced pause or a kill is gi
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
@@ -37,6 +36,7 @@ from watchfloor.harness.calls import innermost, one_line, sound
 from watchfloor.harness.desk import AttemptRecord, Desk, remember_mail
 from watchfloor.harness.run import AgentFunction, Answer, Approval, Returned, Run, ToolOutcome
 from watchfloor.harness.steps import Steps
+from watchfloor.logs import logger
 from watchfloor.protocol.events import Level, Notice
 from watchfloor.protocol.model import (
     Capabilities,
@@ -66,7 +66,7 @@ FULL_CONTROL = Capabilities(
 
 _KILL_S = 1.0
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 _given_up: set[asyncio.Task[object]] = set()
 """Tasks of agents that were given up: they hang somewhere, and must not be collected while they do."""
@@ -78,6 +78,9 @@ class FunctionHarness:
     `once`: a turn's end completes the attempt. `capabilities`: what is advertised, at most `FULL_CONTROL`.
     `starts_itself`: the function is called without mail as soon as an attempt starts. `grace_s`: seconds that the
     function has to end once it was told to.
+
+    An exception that escapes fails the attempt: consoles are told its one line, and its traceback goes to the logger
+    `watchfloor.harness.function`, which prints nothing unless the program configures logging.
     """
 
     def __init__(

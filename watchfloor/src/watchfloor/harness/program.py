@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import shlex
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from watchfloor.harness.base import (
 )
 from watchfloor.harness.output import PIECE, Output
 from watchfloor.harness.process import Process, exit_words
+from watchfloor.logs import logger
 from watchfloor.protocol.events import Event, Level, Notice, ToolOutput
 from watchfloor.protocol.model import (
     Capabilities,
@@ -49,7 +49,7 @@ PARTIAL_S: Final = 0.5
 """A line without an end (a prompt) is shown after this time."""
 _DRAIN_S = 2.0  # for what is left in the pipes; somebody outside of the session may hold their other end for ever
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 
 class ProgramHarness:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import Final, Protocol
 
 from watchfloor.errors import StaleTarget
 from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, SessionPort, Signal, Stop
+from watchfloor.logs import logger
 from watchfloor.protocol.model import Capabilities
 
 INTERVENE_S: Final = 10.0
@@ -16,7 +16,7 @@ INTERVENE_S: Final = 10.0
 CLOSE_S: Final = 10.0
 """Seconds that an attempt may take to end what it holds."""
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 
 class Advertise(Protocol):

@@ -33,6 +33,7 @@ from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES, Outbox
 from watchfloor.host.port import Port
 from watchfloor.host.principals import Principal, Principals
 from watchfloor.host.session import SessionCore
+from watchfloor.logs import logger
 from watchfloor.protocol.events import Child
 from watchfloor.protocol.frames import HostInfo
 from watchfloor.protocol.model import Capabilities
@@ -49,7 +50,7 @@ DRAINING: Final = 1012
 """WebSocket close code of a host that ends."""
 
 # The library logs every refused handshake with a traceback; a host must not write into its program's terminal.
-_quiet = logging.getLogger("watchfloor.host.websocket")
+_quiet = logger("watchfloor.host.websocket")
 _quiet.addHandler(logging.NullHandler())
 _quiet.propagate = False
 
