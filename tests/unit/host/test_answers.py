@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import JsonValue
 
 from tests.unit.host.glass import Glass
 from tests.unit.host.puppet import Puppet, question
@@ -170,6 +171,17 @@ def test_an_answer_in_words_is_on_record() -> None:
     puppet = running()
     puppet.answer(puppet.ask(question(puppet.core)), text="the blue one")
     assert [event.note for event in puppet.of(RequestResolved)] == ["the blue one"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"), [(COLOUR, "g", "g"), (FORM[3], True, "true"), (FORM[4], ["r", "g"], '["r", "g"]')]
+)
+def test_the_value_of_an_only_field_is_on_record_without_its_name(
+    field: FormField, value: JsonValue, wanted: str
+) -> None:
+    puppet = running()
+    assert puppet.answer(puppet.ask(question(puppet.core, fields=(field,))), fields={field.name: value}).applied
+    assert [event.note for event in puppet.of(RequestResolved)] == [wanted]
 
 
 @pytest.mark.parametrize("answer", [{"text": "ü" * 10_000}, {"fields": {"f": "ü" * 10_000}}])

@@ -13,7 +13,7 @@ from watchfloor.host.effects import Tell
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Error, ErrorCode, Outcome, Recall, RequestFrame
 from watchfloor.protocol.model import Capabilities, NoOptions
-from watchfloor.words import OutcomeKind, Primitive
+from watchfloor.words import OptionKind, OutcomeKind, Primitive
 
 DOS: dict[str, dict[str, Any]] = {
     "send": {"text": "x"},
@@ -273,7 +273,9 @@ def test_two_operators_and_one_request() -> None:
     assert lost.decided is not None
     assert (lost.decided.by, lost.decided.option, lost.decided.at) == ("ada (unverified)", "yes", glass.now)
     assert "ada" in (lost.reason or "")
-    assert [event.outcome for event in interventions(glass)] == [OutcomeKind.APPLIED, OutcomeKind.ALREADY_DECIDED]
+    trail = interventions(glass)
+    assert [event.outcome for event in trail] == [OutcomeKind.APPLIED, OutcomeKind.ALREADY_DECIDED]
+    assert [(e.option, e.option_kind) for e in trail] == [("yes", OptionKind.ALLOW), ("no", OptionKind.DENY)]
 
 
 def test_stopping_a_parent_lists_the_children_that_go_on() -> None:
@@ -291,7 +293,10 @@ def test_the_text_of_an_answer_is_not_in_the_trail() -> None:
     glass.add(capabilities=Capabilities(answer=NoOptions()))
     glass.connect("c")
     glass.command("c", "s1", do("answer", text="hunter2"))
-    assert "hunter2" not in interventions(glass)[0].model_dump_json()
+    glass.command("c", "s1", do("answer", text=None, option="hunter2"))
+    for event in interventions(glass):
+        assert "hunter2" not in event.model_dump_json()
+    assert [event.option_kind for event in interventions(glass)] == [OptionKind.ANSWER, None]
 
 
 # --- frames that cannot be used

@@ -22,16 +22,19 @@ from watchfloor.protocol.frames import (
     Welcome,
 )
 from watchfloor.protocol.model import (
+    Action,
     BudgetOptions,
     Capabilities,
     NoOptions,
     PauseOptions,
+    RequestModel,
     ReseedOptions,
     SendOptions,
+    Subject,
     Summary,
     Usage,
 )
-from watchfloor.words import Lifecycle, OutcomeKind, Primitive, ReseedMode, Role
+from watchfloor.words import Lifecycle, OutcomeKind, Primitive, RequestKind, ReseedMode, Role
 
 
 def changed(frame: Sessions) -> dict[str, object]:
@@ -183,6 +186,47 @@ def test_head_usage_and_last_come_once_a_second() -> None:
     assert fields.keys() == {"head", "last"}
     assert fields["head"] == glass.core.log.head("s1")
     assert getattr(fields["last"], "text", None) == "the last word"
+
+
+def last_of(glass: Glass, conn: str) -> tuple[str, str]:
+    """Kind and text of what the session said last, as a client that comes now is told."""
+    glass.connect(conn)
+    (summary,) = glass.of(conn, Sessions)[-1].sessions
+    assert summary.last is not None
+    return summary.last.kind, summary.last.text
+
+
+def test_the_state_is_the_last_word_only_where_nothing_else_was_said() -> None:
+    glass = Glass()
+    session = glass.add(running=False)
+    glass.connect("c")
+    glass.command("c", "s1", {"primitive": "pause"})
+    glass.tick(1_000)
+    assert last_of(glass, "d") == ("intervention", "pause by c (unverified): applied")
+    glass.apply(session.resume("x", glass.now).effects)
+    glass.tick(1_000)
+    assert last_of(glass, "e") == ("lifecycle", "idle")
+    glass.apply(session.send("go", "test", glass.now).effects)
+    glass.apply(session.started(glass.now))
+    request = glass.ask("s1", approval(session))
+    glass.tick(1_000)
+    assert last_of(glass, "f") == ("request_opened", "asks shell make migrate")
+    approve = {"primitive": "approve", "request": "r1", "option": "no", "digest": request.digest}
+    glass.command("c", "s1", approve)
+    glass.apply(session.failed("boom", glass.now))
+    glass.tick(1_000)
+    # A failure tells its request, its state and its mail how they ended; who decided is still worth more.
+    assert last_of(glass, "g") == ("request_resolved", "denied by c (unverified)")
+
+
+def test_what_is_asked_by_arguments_alone_is_named_as_well() -> None:
+    glass = Glass()
+    glass.add()
+    actions = (Action(tool="shell", arguments={"command": "touch a", "deep": True}), Action(tool="shell"))
+    subject = Subject(session="s1", attempt=1, id="r1", kind=RequestKind.APPROVAL, actions=actions)
+    glass.ask("s1", RequestModel.ask(subject, asked_at=1))
+    glass.tick(1_000)
+    assert last_of(glass, "c") == ("request_opened", "asks shell command: touch a, deep: true (and 1 more)")
 
 
 def test_what_is_urgent_does_not_wait_for_the_second() -> None:

@@ -167,6 +167,23 @@ class OptionKind(StrEnum):
     EDIT = "edit"
 
 
+DECIDED: Final[Mapping[OptionKind | None, str]] = MappingProxyType(
+    {
+        OptionKind.ALLOW: "approved",
+        OptionKind.DENY: "denied",
+        OptionKind.ANSWER: "answered",
+        OptionKind.EDIT: "approved with changes",
+        None: "decided",
+    }
+)
+"""What somebody has done who took an option of that kind; None: the kind is not known."""
+
+
+def verb(primitive: str, option: OptionKind | None) -> str:
+    """What a command does, in one word: the primitive `approve` covers denying as well."""
+    return OptionKind.DENY.value if option is OptionKind.DENY else primitive
+
+
 class Scope(StrEnum):
     ONCE = "once"
     TURN = "turn"

@@ -43,12 +43,16 @@ def _by_option(subject: Subject, do: DoAnswer) -> dict[str, JsonValue]:
 def record(subject: Subject, do: DoAnswer) -> str | None:
     """What was answered in words, for the record; None where nothing of it may be told.
 
-    A text stands as it is, fields as `name: value` with the value in JSON.
+    A text stands as it is, also that of a question's only field; other fields as `name: value` with the value in JSON.
     """
     secret = {field.name for field in subject.fields if field.type is FieldType.SECRET}
     if do.text is not None:
         return None if secret else do.text
-    told = [(name, value) for name, value in (do.fields or {}).items() if name not in secret]
+    given = do.fields or {}
+    if len(subject.fields) == 1 and not secret and len(given) == 1:
+        (value,) = given.values()
+        return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) or None
+    told = [(name, value) for name, value in given.items() if name not in secret]
     return "; ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told) or None
 
 

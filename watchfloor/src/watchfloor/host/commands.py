@@ -12,7 +12,7 @@ from watchfloor.host.quoting import shown
 from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Command, DoAnswer, DoApprove, Outcome
-from watchfloor.words import OutcomeKind
+from watchfloor.words import OptionKind, OutcomeKind
 
 REMEMBERED: Final = 10_000
 """Commands whose outcome is kept, and as many of which it was said that they never came."""
@@ -107,7 +107,7 @@ def outcome_of(command: Command, handled: Handled, now: int, attempt: int | None
 
 def intervention(command: Command, handled: Handled, by: str, now: int, core: SessionCore) -> Intervention:
     """The command as an event of its session."""
-    rest = given(turn=core.turn, reason=handled.reason, info=handled.info or None)
+    rest = given(turn=core.turn, reason=handled.reason, info=handled.info or None, **_decision(command, core))
     return Intervention(
         at=now,
         attempt=core.attempt,
@@ -117,6 +117,18 @@ def intervention(command: Command, handled: Handled, by: str, now: int, core: Se
         outcome=handled.outcome,
         **rest,
     )
+
+
+def _decision(command: Command, core: SessionCore) -> dict[str, object]:
+    """The option that a decision is about. One that its request lacks is not repeated: it may be a secret's value."""
+    do = command.do
+    if not isinstance(do, DoApprove | DoAnswer):
+        return {}
+    option = core.requests.option(do.request, do.option)
+    if option is not None:
+        return {"option": option.id, "option_kind": option.kind}
+    answers = isinstance(do, DoAnswer) and do.option is None
+    return {"option_kind": OptionKind.ANSWER} if answers else {}
 
 
 def _fingerprint(command: Command) -> bytes:

@@ -111,6 +111,11 @@ class Requests:
         """The tool calls that wait for an open request."""
         return frozenset(a.call for entry in self._open.values() for a in entry.subject.actions if a.call is not None)
 
+    def option(self, request: str, option: str | None) -> Option | None:
+        """An option of a request that is open, or ended lately; None where it has none of this id."""
+        entry = self._open.get(request) or self._ended.get(request, (None,))[0]
+        return next((o for o in entry.subject.options if o.id == option), None) if entry is not None else None
+
     def next_deadline(self) -> int | None:
         return min((e.request.deadline for e in self._open.values() if e.request.deadline is not None), default=None)
 

@@ -10,7 +10,8 @@ from watchfloor.host.log import EventLog
 from watchfloor.host.operations import SUPPORTED
 from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import sound
-from watchfloor.protocol.events import Delta, Event, event_line
+from watchfloor.protocol.events import Delta, Event, Intervention, LifecycleChanged, Mail
+from watchfloor.protocol.lines import event_line
 from watchfloor.protocol.model import (
     Capabilities,
     Last,
@@ -43,6 +44,8 @@ class Entry:
     slow: set[str] = field(default_factory=set)
     slow_at: int = 0
     last: Last | None = None
+    said: bool = False
+    """`last` is of something that was said or done, not of the machinery."""
     events: list[Event] = field(default_factory=list)
     requests: list[RequestModel] = field(default_factory=list)
 
@@ -53,11 +56,23 @@ class Entry:
     def saw(self, events: list[Event]) -> None:
         """Events were logged: what of them shows in the summary."""
         self.slow |= {"head", "last"}
+        named = False
         for event in reversed(events):
+            aside = _is_aside(event)
+            if isinstance(event, Delta) or (aside and (self.said or named)):
+                continue
             line = event_line(event)
-            if line and not isinstance(event, Delta):
+            if line:
                 self.last = Last(at=event.at, kind=str(getattr(event, "kind", "")), text=sound(line))
-                return
+                named, self.said = True, not aside
+                if self.said:
+                    return
+
+
+def _is_aside(event: Event) -> bool:
+    """Does the state of the session, or of its mailbox, tell the same? Then it is the last word only where nothing
+    else was said."""
+    return isinstance(event, LifecycleChanged | Intervention) or (isinstance(event, Mail) and not event.text)
 
 
 class Roster:

@@ -58,6 +58,7 @@ from watchfloor.protocol.events import (
     RequestOpened,
     ResultEvent,
 )
+from watchfloor.protocol.lines import action_line
 from watchfloor.protocol.model import Capabilities, InFlight, RequestModel, Result, Subject, Usage
 from watchfloor.words import Overlay
 
@@ -330,5 +331,5 @@ def request_line(subject: Subject, about: str | None) -> str:
     if subject.actions:
         action = subject.actions[0]
         rest = f" (and {len(subject.actions) - 1} more)" if len(subject.actions) > 1 else ""
-        return f"{action.tool}  {action.text or ''}".strip() + rest
+        return f"{action.tool}  {action_line(action.text, action.arguments)}".strip() + rest
     return about or ", ".join(field.label or field.name for field in subject.fields) or subject.kind.value

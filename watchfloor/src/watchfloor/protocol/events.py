@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from watchfloor.protocol.model import AnyLifecycle, JsonObject, Millis, Model, Result, Usage, lenient
 from watchfloor.words import (
@@ -224,13 +224,19 @@ class Child(Event):
 
 
 class Intervention(Event):
-    """A command that a host has taken, with its outcome: the trail that every operator sees."""
+    """A command that a host has taken, with its outcome: the trail that every operator sees.
+
+    A decision names the option that it took, and whether that allows, denies or answers: `approve` covers all options
+    of an approval. Both are absent where the request has no such option.
+    """
 
     kind: Literal["intervention"] = "intervention"
     primitive: str
     command: str
     by: str
     outcome: Annotated[OutcomeKind, lenient(OutcomeKind, OutcomeKind.UNKNOWN)]
+    option: str | None = None
+    option_kind: OptionKind | None = None
     reason: str | None = None
     info: Annotated[JsonObject, Field(default_factory=dict)]
 
@@ -317,43 +323,3 @@ class UnknownEvent(Event):
 
 
 AnyEvent = Annotated[KnownEvent | UnknownEvent, Field(union_mode="left_to_right")]
-
-
-def event_line(event: BaseModel) -> str:
-    """One line of at most 120 code points that tells what the event says; for `last` and for logs. Not cleaned."""
-    match event:
-        case Message(text=text) | Reasoning(text=text) | Notice(text=text) | ToolOutput(text=text):
-            line = text
-        case ToolCall(name=name, text=text, arguments=arguments):
-            line = f"{name}  {text if text is not None else '' if arguments is None else arguments}"
-        case ToolResult(status=status, text=text):
-            line = f"{status.value}  {text}"
-        case RequestOpened(text=text, request=request):
-            line = f"asks  {text or request}"
-        case RequestResolved(state=state, option=option, by=by, why=why):
-            line = (
-                f"{option or state.value} by {by or 'the source'}"
-                if state is RequestState.RESOLVED
-                else why or state.value
-            )
-        case LifecycleChanged(lifecycle=lifecycle, why=why):
-            line = f"{lifecycle.value}  {why or ''}"
-        case ResultEvent(result=result):
-            line = result.final_message or result.text or result.stop_reason.value
-        case Progress(note=note):
-            line = note or ""
-        case Intervention(primitive=primitive, by=by, outcome=outcome):
-            line = f"{primitive} by {by}: {outcome.value}"
-        case Mail(ref=ref, state=state, text=text):
-            line = f"{ref} {state.value}  {text or ''}"
-        case Child(name=name, session=session, state=state):
-            line = f"{name or session} {state}"
-        case Diff(path=path):
-            line = path
-        case Reseeded(mode=mode):
-            line = f"reseeded ({mode.value})"
-        case Plan(steps=steps):
-            line = f"{sum(1 for s in steps if s.status == 'done')} of {len(steps)} done"
-        case _:
-            line = ""
-    return " ".join(line.split())[:120]
