@@ -31,16 +31,28 @@ from console.screens.help import HelpScreen
 from themes.loader import DEFAULT_THEME, load_glyphs, load_theme
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from console.config import Config
     from console.demo.process import DemoProcess
+    from console.discovery import Discovery
     from console.fleet.changes import Changes
     from watchfloor.connector import Clock, Target
 
 _BEHIND_THE_FIRST_PAINT: Final = ("console.connectors.registry", "console.connectors.native", "console.commands")
 
 
-def run(*, targets: Sequence[Target], config: Config, demo: DemoProcess | None = None, read_only: bool = False) -> int:
+def run(
+    *,
+    targets: Sequence[Target],
+    config: Config,
+    demo: DemoProcess | None = None,
+    read_only: bool = False,
+    discovery: Discovery | None = None,
+) -> int:
     """Open the console on these sources, and on the demo if there is one; returns the exit status.
+
+    `discovery` keeps the sources in step with the hosts of this machine.
 
     Raises whatever the application could not handle, with the terminal as it was before.
     """
@@ -49,6 +61,7 @@ def run(*, targets: Sequence[Target], config: Config, demo: DemoProcess | None =
         config=config,
         demo=demo,
         read_only=read_only,
+        discovery=discovery,
         clock=now_ms,
         by=_operator(targets),
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
@@ -98,6 +111,7 @@ class Watchfloor(App[int]):
         audit: Audit,
         demo: DemoProcess | None = None,
         read_only: bool = False,
+        discovery: Discovery | None = None,
         keys: Mapping[str, str] | None = None,
         tz: tzinfo | None = None,
     ) -> None:
@@ -111,6 +125,7 @@ class Watchfloor(App[int]):
             audit: Where interventions are written down.
             demo: A demo to start, and to end with the console.
             read_only: No intervention leaves this console.
+            discovery: Looks for hosts of this machine that come and go while the console is open.
             keys: Other keys than the usual ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
         """
@@ -119,6 +134,8 @@ class Watchfloor(App[int]):
         self.failure: Exception | None = None
         self._targets = tuple(targets)
         self._demo = demo
+        self._discovery = discovery
+        self._looking: Worker[None] | None = None
         self._clock = clock
         self._collector = Collector()
         self.hub: Final = Hub(clock=clock, audit=audit, by=by, read_only=read_only, on_changes=self.take)
@@ -163,6 +180,8 @@ class Watchfloor(App[int]):
     async def on_unmount(self) -> None:
         """Let go of the sources and of the demo."""
         self._collector.give_back()
+        if self._looking is not None:
+            self._looking.cancel()
         await self.hub.close()
         if self._demo is not None:
             await asyncio.to_thread(self._demo.stop)
@@ -197,6 +216,8 @@ class Watchfloor(App[int]):
                 self.fleet_screen.complain(DEMO, str(fault))
         await loading
         self.hub.start(targets)
+        if self._discovery is not None:
+            self._looking = self.run_worker(self._discovery.run(self.hub), exit_on_error=True)
         self._collector.take_over(self._clock())
 
     def _fatal_error(self) -> None:

@@ -70,6 +70,7 @@ class Hub:
         self._told: dict[str, tuple[OutcomeKind | None, EffectState | None]] = {}
         """What the audit file says of the commands that are not settled."""
         self._moved = asyncio.Event()
+        self._closing: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.Task[None] | None = None
 
     @property
@@ -102,6 +103,50 @@ class Hub:
         if self._ticking is None:
             self._ticking = asyncio.create_task(self._tick_on(), name="hub")
 
+    def has(self, name: str) -> bool:
+        """Is there a source of this name, expected ones included?"""
+        return name in self.fleet.sources
+
+    def heard(self, name: str) -> bool:
+        """Does a connection to the source stand, silent or not?"""
+        source = self.fleet.sources.get(name)
+        return source is not None and source.contact in (Contact.LIVE, Contact.SILENT)
+
+    def replace(self, target: Target) -> None:
+        """Connect the source of this name to another address, or with another token, from now on. It keeps what is
+        known of its sessions until the new host has named its own.
+
+        Raises KeyError for a source that was never started.
+        """
+        self._part(self._lines[target.name])
+        if target.token is not None:
+            self._audit.hide([target.token])
+        self._give_up(target.name, "another host has taken the place of the one that it was sent to")
+        self._lines[target.name] = self._line(target)
+
+    def let_go(self, name: str, why: str) -> None:
+        """Dial the source no more: once its connection has ended it is lost for this reason, until it is replaced.
+
+        Raises KeyError for a source that was never started.
+        """
+        self._lines[name].supervisor.let_go(why)
+
+    def _part(self, line: _Line) -> None:
+        async def part() -> None:
+            await line.supervisor.close()
+            await line.task
+
+        parting = asyncio.create_task(part(), name=f"parting from {line.supervisor.target.name}")
+        self._closing.add(parting)
+        parting.add_done_callback(self._closing.discard)
+
+    def _give_up(self, source: str, why: str) -> None:
+        """Nobody can say any more what became of the commands that are on their way to the source."""
+        for id in list(self._told):
+            trail = self.fleet.trails.get(id)
+            if trail is not None and trail.target.source == source and trail.outcome is None:
+                self._tell(self.fleet.settle(id, OutcomeKind.UNKNOWN, Clean(why), self._clock()))
+
     def _line(self, target: Target) -> _Line:
         from console.connectors.registry import connector_for
         from console.connectors.supervisor import ContactChange, Supervisor
@@ -110,6 +155,8 @@ class Hub:
         intake = Intake(target.name, self._clock)
 
         def sink(items: Sequence[Item]) -> None:
+            if self._lines.get(target.name) is not line:
+                return  # another host is this source by now
             if self._on_items is not None:
                 self._on_items(target.name, items)
             facts: list[Fact] = []
@@ -117,10 +164,15 @@ class Hub:
                 facts += [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
             self._tell(self.fleet.apply(facts, self._clock()))
 
+        async def keep() -> None:
+            await supervisor.run()
+            if self._lines.get(target.name) is line and supervisor.let_go_for is not None:
+                self._give_up(target.name, supervisor.let_go_for)
+
         rng = random.Random()  # noqa: S311 - spreads retries in time, nothing depends on its secrecy
         supervisor = Supervisor(connector_for, target, sink, self._clock, rng)
-        task = asyncio.create_task(supervisor.run(), name=f"source {target.name}")
-        return _Line(supervisor, task)
+        line = _Line(supervisor, asyncio.create_task(keep(), name=f"source {target.name}"))
+        return line
 
     def retry(self, source: str) -> None:
         """Try a lost source again at once."""
@@ -142,7 +194,7 @@ class Hub:
             self._ticking = None
         lines = list(self._lines.values())
         await asyncio.gather(*(line.supervisor.close() for line in lines), return_exceptions=True)
-        await asyncio.gather(*(line.task for line in lines), return_exceptions=True)
+        await asyncio.gather(*(line.task for line in lines), *self._closing, return_exceptions=True)
         self._audit.close()
 
     # --- interventions ---------------------------------------------------------------------

@@ -46,7 +46,7 @@ _PRIMITIVES: Final = {p.value: p for p in Primitive}
 
 
 class ContactChange(Protocol):
-    """What the keeper of connections says of one. `retry_at`: local milliseconds."""
+    """What the keeper of connections says of one. `retry_at`, and `at` (since when it is so): local milliseconds."""
 
     @property
     def contact(self) -> Contact: ...
@@ -56,6 +56,8 @@ class ContactChange(Protocol):
     def tries(self) -> int: ...
     @property
     def retry_at(self) -> int | None: ...
+    @property
+    def at(self) -> int: ...
 
 
 class Intake:
@@ -87,7 +89,7 @@ class Intake:
     def contact(self, change: ContactChange) -> ContactFact:
         """How the source is heard from now on."""
         why = clean_line(change.why)
-        return ContactFact(self.source, change.contact, self._clock(), why, change.tries, change.retry_at)
+        return ContactFact(self.source, change.contact, change.at, why, change.tries, change.retry_at)
 
     # --- frames ----------------------------------------------------------------------------
 

@@ -138,8 +138,8 @@ async def attached(
 
     logs.keep()
     config = load()
-    (target,) = named(args, config, [args.url])
-    target = replace(target, record=record, start_at_head=True)
+    (place,) = named(args, config, [args.url])
+    target = replace(place.target, record=record, start_at_head=True)
     # What is wrong with an address or a token by itself shows here, as a fault of the command line.
     connector_for(target)
 

@@ -11,23 +11,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from console.cli.exits import USAGE, Fail
-from console.cli.targets import known, named, operator
+from console.cli.targets import known, local_place, named, operator
 from console.config import Config, load
 from console.demo.process import DemoProcess
-from watchfloor.connector import Target
+from console.discovery import Discovery, Place
 
 
 def bare(args: Namespace) -> int:
     """Open on what is configured and what runs on this machine; on the demo where there is nothing."""
     config = load()
-    targets = known(config)
-    return _open(args, config, targets, None if targets else DemoProcess(user=operator()))
+    places = known(config)
+    process = None if places else DemoProcess(user=operator())
+    return _open(args, config, places, process, Discovery(places, adopt=local_place))
 
 
 def connect(args: Namespace) -> int:
     """Open on the hosts that were named."""
     config = load()
-    return _open(args, config, named(args, config, args.urls), None)
+    places = named(args, config, args.urls)
+    return _open(args, config, places, None, Discovery(places))
 
 
 def demo(args: Namespace) -> int:
@@ -39,10 +41,12 @@ def demo(args: Namespace) -> int:
     if args.token_file is not None:
         raise Fail("--token-file belongs to demo --serve; the console's own demo has a token of its own", USAGE)
     process = DemoProcess(user=operator(), agents=args.agents, rate=args.rate, seed=args.seed)
-    return _open(args, load(), [], process)
+    return _open(args, load(), [], process, None)
 
 
-def _open(args: Namespace, config: Config, targets: Sequence[Target], process: DemoProcess | None) -> int:
+def _open(
+    args: Namespace, config: Config, places: Sequence[Place], process: DemoProcess | None, discovery: Discovery | None
+) -> int:
     if reason := _unfit():
         raise Fail(f"{reason}; for scripts there are the verbs sessions, requests and events", USAGE)
     if not _utf8():
@@ -55,7 +59,13 @@ def _open(args: Namespace, config: Config, targets: Sequence[Target], process: D
 
     logs.keep()
     try:
-        return run(targets=targets, config=config, demo=process, read_only=args.read_only or config.read_only)
+        return run(
+            targets=[place.target for place in places],
+            config=config,
+            demo=process,
+            read_only=args.read_only or config.read_only,
+            discovery=discovery,
+        )
     finally:
         if process is not None:
             process.stop()

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from console.cli.exits import Usage
-from console.config import Config, env_token, read_token, url_fault
+from console.config import Config, SourceConfig, env_token, read_token, url_fault
+from console.discovery import Place, free_name, plain
 from console.version import VERSION
 from watchfloor import runtime
 from watchfloor.connector import Record, Target
@@ -28,7 +29,7 @@ def operator() -> str:
         return "operator"
 
 
-def named(args: Namespace, config: Config, words: Iterable[str]) -> list[Target]:
+def named(args: Namespace, config: Config, words: Iterable[str]) -> list[Place]:
     """The sources that were named by URL, by a name in the configuration, or by that of a local host.
 
     A token comes from the options, else from `WATCHFLOOR_TOKEN`, else from the configuration, else from the runtime
@@ -39,13 +40,16 @@ def named(args: Namespace, config: Config, words: Iterable[str]) -> list[Target]
     return _distinct(_named(word, config, local, given) for word in words)
 
 
-def known(config: Config) -> list[Target]:
+def known(config: Config) -> list[Place]:
     """The configured sources, then the hosts of this machine that are not among them. Raises ConfigError."""
     local = runtime.hosts()
-    targets = [_named(source.name, config, local, None) for source in config.sources]
-    urls = {_plain(target.url) for target in targets}
-    targets += [_target(host.name, host.url, host.token) for host in local if _plain(host.url) not in urls]
-    return _distinct(targets)
+    places = [_configured(source, local, None) for source in config.sources]
+    return _distinct([*places, *(local_place(host) for host in local)])
+
+
+def local_place(host: LocalHost, given: str | None = None) -> Place:
+    """A host of this machine as a source. `given`: a token that comes before its own."""
+    return Place(_target(host.name, host.url, given or host.token), host.name, borrows=given is None, path=host.path)
 
 
 def _given_token(args: Namespace) -> str | None:
@@ -57,42 +61,56 @@ def _given_token(args: Namespace) -> str | None:
     return env_token(TOKEN_VARIABLE, "the environment") if os.environ.get(TOKEN_VARIABLE) else None
 
 
-def _named(word: str, config: Config, local: list[LocalHost], given: str | None) -> Target:
+def _named(word: str, config: Config, local: list[LocalHost], given: str | None) -> Place:
     by_name = "://" not in word
-    source = next((s for s in config.sources if (s.name == word if by_name else _plain(s.url) == _plain(word))), None)
-    host = next((h for h in local if (h.name == word if by_name else _plain(h.url) == _plain(word))), None)
+    source = next((s for s in config.sources if (s.name == word if by_name else plain(s.url) == plain(word))), None)
     if source is not None:
-        here = host or next((h for h in local if _plain(h.url) == _plain(source.url)), None)
-        token = given or source.token() or (here.token if here else None)
-        return _target(source.name, source.url, token, Record(source.record))
-    if host is not None:
-        return _target(host.name, host.url, given or host.token)
+        return _configured(source, local, given)
     if by_name:
-        raise Usage(f"{word!r} is neither a URL (ws://HOST:PORT) nor the name of a configured source or local host")
+        return local_place(_of_that_name(word, local), given)
     if reason := url_fault(word):
         raise Usage(reason)
-    return _target(word.partition("://")[2].rstrip("/"), word, given)
+    here = _at(word, local)
+    name = here.name if here is not None else word.partition("://")[2].rstrip("/")
+    return _by_url(name, word, given, here)
+
+
+def _of_that_name(name: str, local: list[LocalHost]) -> LocalHost:
+    hosts = [host for host in local if host.name == name]
+    if not hosts:
+        raise Usage(f"{name!r} is neither a URL (ws://HOST:PORT) nor the name of a configured source or local host")
+    if len(hosts) > 1:
+        raise Usage(f"{len(hosts)} hosts are called {name!r}: name one by its URL, {' or '.join(h.url for h in hosts)}")
+    return hosts[0]
+
+
+def _configured(source: SourceConfig, local: list[LocalHost], given: str | None) -> Place:
+    return _by_url(source.name, source.url, given or source.token(), _at(source.url, local), Record(source.record))
+
+
+def _by_url(name: str, url: str, token: str | None, here: LocalHost | None, record: Record = Record.ALL) -> Place:
+    """A source at a URL of its own. `here`: the local host with that URL, which lends its token where there is none."""
+    target = _target(name, url, token or (here.token if here is not None else None), record)
+    return Place(target, borrows=token is None, path=here.path if here is not None else None)
 
 
 def _target(name: str, url: str, token: str | None, record: Record = Record.ALL) -> Target:
     return Target(name=name, url=url, token=token, version=VERSION, user=operator(), record=record)
 
 
-def _plain(url: str) -> str:
-    return url.rstrip("/").replace("://localhost:", "://127.0.0.1:")
+def _at(url: str, local: list[LocalHost]) -> LocalHost | None:
+    return next((host for host in local if plain(host.url) == plain(url)), None)
 
 
-def _distinct(targets: Iterable[Target]) -> list[Target]:
+def _distinct(places: Iterable[Place]) -> list[Place]:
     """The same, with a number after a name that was taken; the same URL only once."""
-    found: dict[str, Target] = {}
+    found: dict[str, Place] = {}
     urls: set[str] = set()
-    for target in targets:
-        if _plain(target.url) in urls:
+    for place in places:
+        target = place.target
+        if plain(target.url) in urls:
             continue
-        urls.add(_plain(target.url))
-        name, number = target.name, 1
-        while name in found:
-            number += 1
-            name = f"{target.name}-{number}"
-        found[name] = replace(target, name=name)
+        urls.add(plain(target.url))
+        name = free_name(target.name, found.__contains__)
+        found[name] = replace(place, target=replace(target, name=name))
     return list(found.values())

@@ -26,8 +26,8 @@ class ContactChange:
     """The contact with the source is another one now.
 
     `why` is one line for the operator, `tries` counts the tries since the source was last connected for a while,
-    `retry_at` says when the next one begins and `at` when this was noticed; both are milliseconds since 1970 UTC
-    by our own clock.
+    `retry_at` says when the next one begins (lost and None: there will be none) and `at` since when it is so: a source
+    is silent since it was last heard, not since that was noticed. Both are milliseconds since 1970 UTC by our clock.
     """
 
     contact: Contact
@@ -115,8 +115,11 @@ class Supervisor:
         self._life: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
         self._closed = False
+        self.let_go_for: str | None = None
+        """Why it is dialled no more; None while it is."""
         self._tries = 0
         self._heard = 0.0
+        self._heard_at = 0
         self.contact = Contact.CONNECTING
 
     @property
@@ -124,7 +127,8 @@ class Supervisor:
         return self._target
 
     async def run(self) -> None:
-        """Keep the source connected. Returns once `close` was called; cancelling it closes as well."""
+        """Keep the source connected. Returns once `close` was called, or what `let_go` waits for has happened;
+        cancelling it closes as well."""
         if self._closed:
             return
         life = self._life = asyncio.create_task(self._live(), name=f"source {self._target.name}")
@@ -158,6 +162,11 @@ class Supervisor:
         """Do not wait for the next try. Without effect while connected."""
         self._hurry.set()
 
+    def let_go(self, why: str) -> None:
+        """Dial no more. A connection that stands is used until it ends; then the source is lost for this reason."""
+        self.let_go_for = why
+        self._hurry.set()
+
     async def close(self) -> None:
         """End the connection, and with it `run`."""
         self._closed = True
@@ -168,12 +177,13 @@ class Supervisor:
 
     async def _live(self) -> None:
         self._change(Contact.CONNECTING)
-        while True:
+        while self.let_go_for is None:
             connected_at: float | None = None
+            since: int | None = None
             try:
                 self._link = await self._connect()
                 connected_at = self._timer.now()
-                why, contact = await self._listen(self._link), Contact.LOST
+                (why, since), contact = await self._listen(self._link), Contact.LOST
             except ConnectionFailed as error:
                 why, contact = str(error), Contact.LOST if error.retry else Contact.REFUSED
             except ConfigError as error:
@@ -186,7 +196,9 @@ class Supervisor:
             if connected_at is not None and self._timer.now() - connected_at >= self._timings.steady_after_s:
                 self._tries = 0
             self._tries += 1
-            await self._wait(why, contact)
+            if self.let_go_for is None:
+                await self._wait(why, contact, since)
+        self._change(Contact.LOST, self.let_go_for)
 
     async def _connect(self) -> Link:
         if self._connector is None:
@@ -197,9 +209,10 @@ class Supervisor:
         except TimeoutError:
             raise Unreachable(f"{self._target.name} is not connected after {self._timings.connect_s:g} s") from None
 
-    async def _listen(self, link: Link) -> str:
-        """Pass on what arrives until the connection ends or falls silent for too long; returns why."""
-        self._heard = self._timer.now()
+    async def _listen(self, link: Link) -> tuple[str, int | None]:
+        """Pass on what arrives until the connection ends or falls silent for too long; returns why, and since when
+        if that is not now."""
+        self._heard, self._heard_at = self._timer.now(), self._clock()
         self._change(Contact.LIVE)
         reading = asyncio.create_task(self._read(link))
         watching = asyncio.create_task(self._watch_for_silence())
@@ -208,15 +221,15 @@ class Supervisor:
             if reading.done():
                 # Raises what ended it, if it was not good order.
                 reading.result()
-                return f"{self._target.name} ended the connection"
+                return f"{self._target.name} ended the connection", None
             watching.result()
-            return f"nothing was heard for {self._timings.lost_after_s:g} s"
+            return f"nothing was heard for {self._timings.lost_after_s:g} s", self._heard_at
         finally:
             await _end(reading, watching)
 
     async def _read(self, link: Link) -> None:
         async for batch in link.batches():
-            self._heard = self._timer.now()
+            self._heard, self._heard_at = self._timer.now(), self._clock()
             if self.contact is not Contact.LIVE:
                 self._change(Contact.LIVE)
             self._tell(*batch)
@@ -235,19 +248,19 @@ class Supervisor:
             if quiet_s >= timings.lost_after_s:
                 return
             if quiet_s >= timings.silent_after_s and self.contact is Contact.LIVE:
-                self._change(Contact.SILENT, f"nothing was heard for {timings.silent_after_s:g} s")
+                self._change(Contact.SILENT, since=self._heard_at)
 
-    async def _wait(self, why: str, contact: Contact) -> None:
+    async def _wait(self, why: str, contact: Contact, since: int | None) -> None:
         """Tell what happened, and wait until the next try is due or asked for."""
         self._hurry.clear()
         delay_s = self._delay(contact)
-        self._change(contact, why, self._tries, self._clock() + round(delay_s * 1000))
+        self._change(contact, why, self._tries, self._clock() + round(delay_s * 1000), since)
         waits = {asyncio.create_task(self._timer.sleep(delay_s)), asyncio.create_task(self._hurry.wait())}
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await _end(*waits)
-        if self._hurry.is_set():
+        if self._hurry.is_set() and self.let_go_for is None:
             self._change(Contact.CONNECTING, tries=self._tries)
 
     def _delay(self, contact: Contact) -> float:
@@ -269,9 +282,16 @@ class Supervisor:
 
     # --- to the sink ---------------------------------------------------------------------------
 
-    def _change(self, contact: Contact, why: str = "", tries: int = 0, retry_at: int | None = None) -> None:
+    def _change(
+        self,
+        contact: Contact,
+        why: str = "",
+        tries: int = 0,
+        retry_at: int | None = None,
+        since: int | None = None,
+    ) -> None:
         self.contact = contact
-        self._tell(ContactChange(contact, why, tries, retry_at, self._clock()))
+        self._tell(ContactChange(contact, why, tries, retry_at, self._clock() if since is None else since))
 
     def _tell(self, *items: Item) -> None:
         if not items:

@@ -255,7 +255,10 @@ class HoleFact:
 
 @dataclass(frozen=True, slots=True)
 class ContactFact:
-    """How a source is heard. `local_at`: the console's clock. `retry_at`: when the next try is due."""
+    """How a source is heard. `local_at`: since when, by the console's clock; a silence began with the last frame.
+
+    `retry_at`: when the next try is due; lost and None: there will be none, for the reason `why`.
+    """
 
     source: str
     contact: Contact

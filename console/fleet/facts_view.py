@@ -73,7 +73,12 @@ def _state(store: Store, session: Session, source: Source, now: int, there: int)
         text = "known by name only: its source has not described it"
     if source.live:
         return Clean("state"), Clean(text), TONE_OF[session.lifecycle]
-    heard = "not heard" if source.lost_since is None else f"contact lost {ago(now, source.lost_since)}"
+    if source.lost_since is not None:
+        heard = f"contact lost {ago(now, source.lost_since)}"
+    elif source.contact is Contact.SILENT:
+        heard = f"not heard for {since(now - source.contact_since)}"
+    else:
+        heard = "not heard"
     return Clean("state"), Clean(f"{text}\nlast known: {heard}"), "lost"
 
 
@@ -173,7 +178,6 @@ def _where(store: Store, session: Session, source: Source, now: int) -> list[Fac
     below = f"{len(children)}, {alive} alive" if children else ""
     above = SessionKey(session.key.source, session.parent) if session.parent is not None else None
     labels = "\n".join(f"{name}: {value}" for name, value in session.labels.items())
-    contact = source.contact.value + (f": {source.why}" if source.why and source.contact is not Contact.LIVE else "")
     whose = [word for word, so in (("started by this console", session.owned), ("DEMO", session.demo)) if so]
     return _rows(
         ("continuity", Clean(str(continuity)), "plain" if good else "attention"),
@@ -182,7 +186,14 @@ def _where(store: Store, session: Session, source: Source, now: int) -> list[Fac
         ("children", Clean(below), "plain"),
         ("labels", masked(Clean(labels)), "plain"),
         ("cwd", session.cwd, "plain"),
-        ("source", Clean(f"{source.shown}, {contact}"), "plain" if source.live else "lost"),
+        ("source", Clean(f"{source.shown}, {_contact(source, now)}"), "plain" if source.live else "lost"),
         ("note", Clean(", ".join(whose)), "quiet"),
         ("id", clean_line(session.key.session) if session.key.session != name_of(session) else NOTHING, "quiet"),
     )
+
+
+def _contact(source: Source, now: int) -> str:
+    word = source.contact.value
+    if source.contact is Contact.SILENT:
+        return f"{word} {since(now - source.contact_since)}"
+    return f"{word}: {source.why}" if source.why and not source.live else word

@@ -208,7 +208,7 @@ def _not_heard(source: Source, now: int) -> str:
         case Contact.CONNECTING if source.lost_since is None:
             return f"{source.shown} is not connected yet"
         case Contact.SILENT:
-            return f"{source.shown} is silent since {since(now - source.contact_since)}"
+            return f"{source.shown} has been silent for {since(now - source.contact_since)}"
         case Contact.REFUSED:
             return f"{source.shown} refused the connection" + (f": {source.why}" if source.why else "")
         case Contact.UNATTACHED:

@@ -55,7 +55,7 @@ class Source:
     shown: Clean
     contact: Contact = Contact.CONNECTING
     contact_since: int = 0
-    """Local time of the last change of `contact`."""
+    """Local time since which `contact` is what it is; that of a silence is when the last frame came."""
     lost_since: int | None = None
     """Local time since which the source is not heard, across retries."""
     why: Clean = NOTHING
@@ -91,6 +91,11 @@ class Source:
     @property
     def live(self) -> bool:
         return self.contact is Contact.LIVE
+
+    @property
+    def given_up(self) -> bool:
+        """Lost, and nobody tries to reach it any more, for the reason `why`."""
+        return self.contact is Contact.LOST and self.retry_at is None and not self.tries and bool(self.why)
 
     @property
     def behind(self) -> int:

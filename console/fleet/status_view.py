@@ -51,8 +51,22 @@ def contact_segments(store: Store, now: int) -> tuple[Segment, ...]:
         segments.append((Clean(f"{live[0].shown} live"), "plain"))
     elif live:
         segments.append((Clean(f"{len(live)} sources live"), "plain"))
-    segments.extend(_unheard(source, now) for source in rest)
+    segments.extend(_unheard(source, now) for source in rest if not source.given_up)
+    segments.extend(_given_up([source for source in rest if source.given_up], now))
     return tuple(segments)
+
+
+def _given_up(sources: list[Source], now: int) -> list[Segment]:
+    """Hosts that ended pile up in a console that stays open: those with the same reason are one number."""
+    by_why: dict[Clean, list[Source]] = {}
+    for source in sources:
+        by_why.setdefault(source.why, []).append(source)
+    return [
+        (Clean(f"{len(lost)} sources lost: {why}"), "lost")
+        if len(lost) > 1
+        else (Clean(f"{lost[0].shown} lost {since(now - (lost[0].lost_since or now))}: {why}"), "lost")
+        for why, lost in by_why.items()
+    ]
 
 
 def _unheard(source: Source, now: int) -> Segment:

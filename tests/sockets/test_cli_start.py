@@ -45,6 +45,26 @@ def test_bare_without_any_it_opens_on_the_demo(env: dict[str, str]) -> None:
         console.wait_for("DEMO")
 
 
+def test_an_open_console_finds_a_host_that_appears_that_ends_and_that_comes_back(env: dict[str, str]) -> None:
+    program = ["run", "--name", "looper", "--", "sh", "-c", "while :; do sleep 1; done"]
+    keeper = ["run", "--name", "keeper", "--", "sh", "-c", "while :; do sleep 1; done"]
+    with _open(env, *keeper) as other:
+        other.wait_for("listening on")
+        with _open(env) as console:
+            console.wait_for("keeper live")
+            with _open(env, *program) as run:
+                run.wait_for("listening on")
+                console.wait_for("2 sources live")
+                console.wait_for("looper  ")
+                run.press("ctrl+c")
+                assert run.wait_exit() == 130
+            console.wait_for("the host has ended")
+            assert "looper" in console.screen(), "its last known state stays"
+            with _open(env, *program) as run:
+                run.wait_for("listening on")
+                console.wait_for("2 sources live")
+
+
 def test_a_configured_source_that_is_away_is_shown_as_lost_and_why(env: dict[str, str], tmp_path: Path) -> None:
     config = tmp_path / "config" / "watchfloor" / "config.toml"
     config.parent.mkdir(parents=True)

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,8 +18,9 @@ from console.audit import Audit, verify
 from console.fleet.changes import Changes
 from console.fleet.facts import Intent, SessionKey
 from console.hub import Hub
-from tests.sockets.cli_kit import hosting, observed, writes
+from tests.sockets.cli_kit import ANN, hosting, observed, writes
 from watchfloor.connector import Target
+from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host, wall_clock
 from watchfloor.words import Contact, EffectState, Lifecycle, OutcomeKind, Primitive
 
@@ -239,6 +241,59 @@ async def test_a_source_that_ends_and_comes_back_is_found_again(tmp_path: Path, 
         hub.retry("local")
         assert await hub.until(lambda: source.contact is Contact.LIVE and source.listed, WAIT_S)
         await _shown(hub, lifecycle=Lifecycle.WAITING)
+
+
+async def test_a_source_that_is_let_go_is_lost_for_good_until_another_takes_its_place(tmp_path: Path, hub: Hub) -> None:
+    async with hosting() as host:
+        host.add(writes(tmp_path), name="writer", text="hello")
+        host.add(observed(), name="watched")
+        hub.start([_target(host)])
+        await _shown(hub, lifecycle=Lifecycle.WAITING)
+        assert hub.has("local")
+        assert hub.heard("local")
+        hub.let_go("local", "the host has ended")
+        assert (await hub.submit(_intent(Primitive.PAUSE, interrupt=True))).sent_at is not None, "it is still there"
+    source = hub.fleet.sources["local"]
+    assert await hub.until(lambda: source.given_up, WAIT_S)
+    assert (source.why, source.retry_at, hub.heard("local")) == ("the host has ended", None, False)
+    assert hub.fleet.sessions[SessionKey("local", "watched")].lifecycle is not Lifecycle.STOPPED
+    async with hosting({ANN: Principal("ann")}) as other:
+        other.add(writes(tmp_path), name="writer", text="hello")
+        hub.replace(replace(_target(other), token=ANN))
+        assert await hub.until(lambda: source.contact is Contact.LIVE and source.listed, WAIT_S)
+        assert (source.host, len(hub.fleet.sources)) == ("test", 1)
+        await _shown(hub, lifecycle=Lifecycle.WAITING)
+        assert SessionKey("local", "watched") not in hub.fleet.sessions, "the new host does not have it"
+        intent = _intent(Primitive.PAUSE, interrupt=True)
+        await hub.submit(intent)
+        assert (await hub.settle(intent.id, WAIT_S)).effect is EffectState.SEEN
+
+
+async def test_what_was_on_its_way_to_a_host_that_was_replaced_is_unknown(host: Host, hub: Hub, tmp_path: Path) -> None:
+    hub.start([_target(host)])
+    await _shown(hub, lifecycle=Lifecycle.WAITING)
+    intent = _intent(Primitive.SEND, text="more")
+    trail = await hub.submit(intent)
+    # The event loop was never left, so that no answer can have been read yet.
+    hub.replace(replace(_target(host), url="ws://127.0.0.1:1"))
+    assert (trail.outcome, _contact(hub)) == (OutcomeKind.UNKNOWN, Contact.LIVE)
+    assert "another host has taken the place" in trail.reason
+    assert _lines(tmp_path)[-1]["outcome"] == "unknown"
+    assert await hub.until(lambda: _contact(hub) is Contact.LOST, WAIT_S)
+    assert trail.outcome is OutcomeKind.UNKNOWN, "the old host is not heard any more"
+
+
+async def test_what_was_on_its_way_to_a_host_that_ended_is_unknown(tmp_path: Path, hub: Hub) -> None:
+    async with hosting() as host:
+        host.add(writes(tmp_path), name="writer", text="hello")
+        hub.start([_target(host)])
+        await _shown(hub, lifecycle=Lifecycle.WAITING)
+        hub.let_go("local", "the host has ended")
+        # As if the host had taken the command and ended in the same moment.
+        host.perform = lambda effects: None  # type: ignore[method-assign]
+        trail = await hub.submit(_intent(Primitive.SEND, text="more"))
+    assert await hub.until(lambda: trail.outcome is OutcomeKind.UNKNOWN, WAIT_S)
+    assert trail.reason == "the host has ended"
 
 
 async def test_a_word_that_does_not_come_back_is_unknown(host: Host, hub: Hub) -> None:

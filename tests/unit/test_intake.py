@@ -484,7 +484,8 @@ class Change:
     why: str = "closed\x1b"
     tries: int = 3
     retry_at: int | None = NOW + 5
+    at: int = NOW - 7
 
 
 def test_contact() -> None:
-    assert intake().contact(Change()) == ContactFact("here", Contact.LOST, NOW, "closed␛", 3, NOW + 5)  # type: ignore[arg-type]
+    assert intake().contact(Change()) == ContactFact("here", Contact.LOST, NOW - 7, "closed␛", 3, NOW + 5)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,21 @@ def test_the_folder_is_never_a_shared_one(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_no_folder_is_no_host(place: Path) -> None:
     assert runtime.hosts() == []
     assert not place.exists()
+
+
+def test_the_stamp_moves_with_what_is_published_and_withdrawn(place: Path) -> None:
+    assert runtime.stamp() is None
+    path = runtime.publish("ws://127.0.0.1:1", None, "x")
+    os.utime(place, ns=(1, 1))
+    assert runtime.stamp() == 1
+    runtime.hosts()
+    assert runtime.stamp() == 1, "looking changes nothing"
+    runtime.withdraw(path)
+    assert runtime.stamp() not in (None, 1)
+
+
+def test_a_host_is_up_as_long_as_its_process(place: Path) -> None:
+    runtime.publish("ws://127.0.0.1:1", None, "x")
+    (host,) = runtime.hosts()
+    assert host.up
+    assert not replace(host, pid=_pid_that_ended()).up

@@ -257,10 +257,10 @@ async def test_silence_is_told_before_it_counts_as_a_loss() -> None:
         await stage.timer.advance(39.9)
         assert stage.contact() is Contact.LIVE
         await stage.timer.advance(0.2)
-        assert stage.changes()[-1] == ContactChange(
-            Contact.SILENT, "nothing was heard for 40 s", at=stage.changes()[0].at + 40_000
-        )
+        heard_at = stage.changes()[0].at
+        assert stage.changes()[-1] == ContactChange(Contact.SILENT, at=heard_at), "since the last frame"
         await stage.hear(beat())
+        heard_at = stage.clock()
         assert stage.items[-2:] == [ContactChange(Contact.LIVE, at=stage.clock()), beat()]
         await stage.timer.advance(39.9)
         assert stage.contact() is Contact.LIVE
@@ -271,10 +271,37 @@ async def test_silence_is_told_before_it_counts_as_a_loss() -> None:
         await stage.timer.advance(0.1)
         assert stage.contact() is Contact.LOST
         assert stage.changes()[-1].why == "nothing was heard for 60 s"
+        assert stage.changes()[-1].at == heard_at
         assert stage.connector.links[0].closed
         await stage.timer.advance(0.5)
         assert stage.connector.tries == 2
         assert stage.contact() is Contact.LIVE
+
+
+async def test_a_source_that_is_let_go_is_used_until_it_ends_and_not_dialled_again() -> None:
+    async with running(Stage()) as stage:
+        stage.supervisor.let_go("the host has ended")
+        await stage.hear(beat())
+        assert stage.items[-1] == beat()
+        assert stage.contact() is Contact.LIVE
+        await stage.end(ConnectionLost("gone"))
+        assert stage.changes()[-1] == ContactChange(Contact.LOST, "the host has ended", at=stage.clock())
+        assert stage.contacts() == [Contact.CONNECTING, Contact.LIVE, Contact.LOST]
+        await stage.timer.advance(3600)
+        stage.supervisor.retry_now()
+        await settle()
+        assert stage.connector.tries == 1
+
+
+@pytest.mark.parametrize("fault", [Unreachable("nobody"), Denied("no")])
+async def test_what_is_let_go_while_it_waits_for_a_try_is_lost_at_once(fault: Exception) -> None:
+    async with running(Stage(fault)) as stage:
+        assert stage.changes()[-1].retry_at is not None
+        stage.supervisor.let_go("the host has ended")
+        await settle()
+        assert stage.changes()[-1] == ContactChange(Contact.LOST, "the host has ended", at=stage.clock())
+        assert stage.contacts()[-2:] == [stage.contacts()[1], Contact.LOST]
+        assert stage.connector.tries == 1
 
 
 async def test_beats_keep_a_source_live() -> None:

@@ -13,7 +13,7 @@ from console.cli.parser import parse
 from console.cli.targets import known, named
 from console.config import Config, SourceConfig
 from watchfloor import runtime
-from watchfloor.connector import Record
+from watchfloor.connector import Record, Target
 from watchfloor.errors import ConfigError
 
 URL = "ws://127.0.0.1:7340"
@@ -41,8 +41,12 @@ def _config(*sources: SourceConfig) -> Config:
     return Config(Path("/nowhere"), sources)
 
 
+def _named(config: Config, *words: str, args: Namespace | None = None) -> list[Target]:
+    return [place.target for place in named(args or _args(), config, words)]
+
+
 def _token(args: Namespace, config: Config) -> str | None:
-    (target,) = named(args, config, [URL])
+    (target,) = _named(config, URL, args=args)
     return target.token
 
 
@@ -80,7 +84,7 @@ def test_a_configured_source_without_a_token_takes_that_of_the_local_host() -> N
 def test_sources_go_by_their_names() -> None:
     runtime.publish("ws://127.0.0.1:1", "t", "build")
     config = _config(SourceConfig("farm", URL, record="watched"))
-    farm, build, other = named(_args(), config, ["farm", "build", "ws://h:9/"])
+    farm, build, other = _named(config, "farm", "build", "ws://h:9/")
     assert (farm.name, farm.url, farm.record) == ("farm", URL, Record.WATCHED)
     assert (build.name, build.url, build.token) == ("build", "ws://127.0.0.1:1", "t")
     assert (other.name, other.url) == ("h:9", "ws://h:9/")
@@ -97,18 +101,46 @@ def test_the_same_url_is_one_source_and_the_same_name_gets_a_number() -> None:
     runtime.publish("ws://127.0.0.1:1", None, "build")
     runtime.publish("ws://127.0.0.1:2", None, "build")
     config = _config(SourceConfig("build", URL))
-    assert [(t.name, t.url) for t in known(config)] == [
+    assert [(place.target.name, place.target.url) for place in known(config)] == [
         ("build", URL),
         ("build-2", "ws://127.0.0.1:1"),
         ("build-3", "ws://127.0.0.1:2"),
     ]
-    assert len(named(_args(), config, [URL, URL + "/", "build"])) == 1
+    assert len(_named(config, URL, URL + "/", "build")) == 1
+
+
+def test_a_name_that_two_hosts_have_names_neither() -> None:
+    runtime.publish("ws://127.0.0.1:1", None, "build")
+    runtime.publish("ws://127.0.0.1:2", None, "build")
+    says = "2 hosts are called 'build': name one by its URL, ws://127.0.0.1:1 or ws://127.0.0.1:2"
+    with pytest.raises(Usage, match=says):
+        named(_args(), _config(), ["build"])
+    (configured,) = _named(_config(SourceConfig("build", URL)), "build")
+    assert configured.url == URL, "what was configured is meant"
+
+
+def test_a_token_goes_to_the_url_that_it_was_published_with_and_to_no_other() -> None:
+    runtime.publish("ws://127.0.0.1:1", "t0ken", "farm")
+    (target,) = _named(_config(SourceConfig("farm", "wss://elsewhere.example")), "farm")
+    assert (target.url, target.token) == ("wss://elsewhere.example", None)
+
+
+def test_what_a_runtime_file_may_change_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FARM", "from-config")
+    path = runtime.publish("ws://127.0.0.1:1", "t0ken", "build")
+    config = _config(SourceConfig("own", URL, token_env="FARM"), SourceConfig("bare", "ws://127.0.0.1:2"))
+    found = {place.target.name: (place.host, place.borrows, place.path) for place in known(config)}
+    assert found == {"own": (None, False, None), "bare": (None, True, None), "build": ("build", True, path)}
+    monkeypatch.setenv("WATCHFLOOR_TOKEN", "from-environment")
+    by_name, by_url = named(_args(), _config(), ["build", URL])
+    assert (by_name.host, by_name.borrows, by_name.target.token) == ("build", False, "from-environment")
+    assert (by_url.host, by_url.borrows) == (None, False)
 
 
 def test_what_is_known_is_configured_or_runs_here() -> None:
     assert known(_config()) == []
     runtime.publish(URL, "t", "same")
-    assert [target.name for target in known(_config(SourceConfig("farm", URL)))] == ["farm"]
+    assert [place.target.name for place in known(_config(SourceConfig("farm", URL)))] == ["farm"]
     assert os.environ["WATCHFLOOR_RUNTIME_DIR"]
 
 

@@ -9,11 +9,12 @@ from console.fleet.apply import Fleet
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact, Intent, RequestKey, Seen, SessionKey
 from console.fleet.gate import Gated, gate
-from console.fleet.state import NOTHING, Request, Session, Trail
+from console.fleet.state import Request, Session, Trail
 from console.intake import Intake
 from watchfloor.protocol import events as e
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
+from watchfloor.text import clean_line
 from watchfloor.words import Contact, Lifecycle, OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Role
 
 SOURCE = "here"
@@ -67,7 +68,12 @@ class ScriptedHost:
         return self.fleet.apply(facts, self.now)
 
     def contact(self, contact: Contact, why: str = "", tries: int = 0) -> Changes:
-        return self.fleet.apply([ContactFact(self.name, contact, self.now, NOTHING, tries)], self.now)
+        return self.noticed(contact, 0, why, tries)
+
+    def noticed(self, contact: Contact, late_ms: int, why: str = "", tries: int = 0) -> Changes:
+        """Contact has been this for a while when it is noticed."""
+        fact = ContactFact(self.name, contact, self.now - late_ms, clean_line(why), tries)
+        return self.fleet.apply([fact], self.now)
 
     def welcome(self, role: Role = Role.OPERATOR, instance: str = "i1") -> Changes:
         host = f.HostInfo(name="host", version="1", instance=instance)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from console.fleet.card_view import card
-from console.fleet.facts import RequestKey
+from console.fleet.facts import ContactFact, Refusal, RequestKey
 from console.fleet.facts_view import fact_rows
+from console.fleet.gate import gate
 from console.fleet.log_view import SessionLog
 from console.fleet.needs import next_request
 from console.fleet.status_view import status
@@ -19,7 +20,7 @@ from tests.unit.fleet.scripted import ALLOW, ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, roster
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
-from watchfloor.text import is_plain
+from watchfloor.text import clean_line, is_plain
 from watchfloor.words import Contact, OptionKind, OutcomeKind, Primitive
 from widgets.card_view import CardView
 from widgets.event_log import LogLines
@@ -169,6 +170,35 @@ def test_lost_contact_stands_by_the_state(host: ScriptedHost) -> None:
     host.contact(Contact.LOST)
     host.now += 42_000
     assert facts(host)["state"].endswith("last known: contact lost 0:42 ago")
+
+
+def test_silence_counts_from_the_last_frame(host: ScriptedHost) -> None:
+    host.session("s1")
+    host.noticed(Contact.SILENT, 40_000)
+    host.now += 2_000
+    assert bar(host)[0][0] == "here silent 0:42"
+    assert facts(host)["state"].endswith("last known: not heard for 0:42")
+    assert facts(host)["source"] == "here, silent 0:42"
+    refused = gate(host.fleet, host.intent(Primitive.PAUSE), host.now)
+    assert refused == Refusal(OutcomeKind.UNDELIVERED, "here has been silent for 0:42")
+    host.noticed(Contact.LOST, 60_000, "nothing was heard for 60 s", tries=1)
+    assert bar(host)[0][0] == "here lost 1:00, last known state shown"
+
+
+def test_a_host_that_ended_says_so_and_what_is_known_of_it_stays(host: ScriptedHost) -> None:
+    host.session("s1", name="deploy")
+    host.contact(Contact.LOST, "the host has ended")
+    host.now += 42_000
+    assert bar(host)[0] == ["here lost 0:42: the host has ended", "1 session", "1 running"]
+    assert facts(host)["source"] == "here, lost: the host has ended"
+    assert facts(host)["state"].startswith("running")
+
+
+def test_hosts_that_ended_are_one_number(host: ScriptedHost) -> None:
+    for name in ("here", "there", "yonder"):
+        host.fleet.apply([ContactFact(name, Contact.LOST, host.now, clean_line("the host has ended"))], host.now)
+    host.fleet.apply([ContactFact("else", Contact.LOST, host.now, clean_line("refused"), 3, host.now + 1)], host.now)
+    assert bar(host)[0] == ["else lost 0:00: refused, try 3", "3 sources lost: the host has ended"]
 
 
 def test_commands_show_how_far_they_came(host: ScriptedHost) -> None:
