@@ -151,7 +151,10 @@ def _expand_tabs(text: str) -> str:
     if "\t" not in text:
         return text
     first, *rest = text.split("\t")
-    out = first
+    # The column is carried along: measuring all that came before at each tab would be quadratic.
+    parts, column = [first], cell_len(first)
     for piece in rest:
-        out += "\u21e5".ljust(_TAB - cell_len(out) % _TAB) + piece
-    return out
+        stop = _TAB - column % _TAB
+        parts += ["\u21e5".ljust(stop), piece]
+        column += stop + cell_len(piece)
+    return "".join(parts)
