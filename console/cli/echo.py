@@ -1,4 +1,4 @@
-"""A program's output, passed on to our own without ever holding up whoever hands it over."""
+"""A program's output and what we say of it, passed on to our own without holding up whoever hands it over."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Echo:
     """Writes in a thread of its own: a host must go on answering while nobody reads its terminal."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[tuple[int, bytes] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[int, bytes] | str | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._waiting = 0
         self._left_out = 0
@@ -35,6 +35,10 @@ class Echo:
             self._waiting += len(data)
         self._queue.put((sys.stderr.fileno() if stream == "stderr" else sys.stdout.fileno(), data))
 
+    def say(self, text: str) -> None:
+        """A line of our own on standard error, behind everything that was passed on before it."""
+        self._queue.put(text)
+
     def close(self, wait_s: float = 5.0) -> None:
         """Write what waits, so long at most; a reader that does not read is not waited for."""
         self._queue.put(None)
@@ -42,16 +46,35 @@ class Echo:
 
     def _write_on(self) -> None:
         gone: set[int] = set()
+        midst = False
         while (item := self._queue.get()) is not None:
+            if isinstance(item, str):
+                _tell(item, midst=midst)
+                midst = False
+                continue
             handle, data = item
             if handle not in gone and not _write(handle, data):
                 gone.add(handle)
+            if _joined(handle):
+                midst = not data.endswith(b"\n")
             with self._lock:
                 self._waiting -= len(data)
                 left_out, self._left_out = self._left_out, 0
             if left_out:
-                with contextlib.suppress(OSError):
-                    out.note(f"watchfloor: {left_out} bytes of output are not shown here: it is read too slowly")
+                _tell(f"{left_out} bytes of output are not shown here: it is read too slowly")
+
+
+def _tell(text: str, *, midst: bool = False) -> None:
+    """Say it on a line of its own. `midst`: the program was in the midst of a line."""
+    with contextlib.suppress(OSError):
+        if midst:
+            _write(sys.stderr.fileno(), b"\n")
+        out.fail(text)
+
+
+def _joined(handle: int) -> bool:
+    """Does what is written there stand where our own lines stand?"""
+    return os.path.sameopenfile(handle, sys.stderr.fileno())
 
 
 def _write(handle: int, data: bytes) -> bool:

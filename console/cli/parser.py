@@ -110,6 +110,8 @@ def _applications(verbs: Any) -> None:
         "serve:run",
         "run a program as a session that consoles can watch and steer",
         usage="watchfloor run [--serve HOST:PORT] [--name N] [--observe] [--stdin] [--exit] -- CMD ...",
+        epilog="Ctrl-C stops the program and leaves; twice kills it. After the program's end it stays, so that consoles "
+        "can read it and start it again, until Ctrl-C.",
     )
     run.add_argument("--serve", metavar="HOST:PORT", type=_address, default=("127.0.0.1", 0), help="where to listen")
     run.add_argument("--name", metavar="N", help="the session's name (the program's, unless given)")

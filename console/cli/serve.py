@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -23,12 +23,13 @@ from console.cli.targets import operator
 from console.config import read_token
 from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
 from watchfloor.harness.base import AttemptSpec, SessionPort
+from watchfloor.harness.process import exit_words
 from watchfloor.harness.program import ProgramHarness, ProgramSession
 from watchfloor.host.handshake import is_loopback
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
 from watchfloor.text import clean_line
-from watchfloor.words import TERMINAL
+from watchfloor.words import TERMINAL, Lifecycle
 
 NO_PROGRAM: Final = 127
 NOT_STARTED: Final = 126
@@ -105,13 +106,39 @@ async def _run(args: Namespace, echo: Echo) -> int:
     ends = _Ends()
     over = asyncio.Event()
     status = OK
+    session = ""
+
+    def told(end: str) -> None:
+        if args.exit or ends.asked.is_set():
+            return
+        # Without a runtime file nobody has the token.
+        again = "" if args.observe or host.announce_fault is not None else _again(host, session)
+        echo.say(f"{end}; {again}Ctrl-C leaves")
 
     def ended(code: int) -> None:
         nonlocal status
         status = code if code >= 0 else 128 - code
         over.set()
+        core = host.core.session(session)
+        told(f"stopped {core.why}" if core.lifecycle is Lifecycle.STOPPED else _end_words(code))
 
-    harness = _Program(args.program, stdin=args.stdin, observe=args.observe, echo=echo, ended=ended)
+    def not_started(why: str) -> None:
+        nonlocal status
+        status = NOT_STARTED
+        over.set()
+        if args.exit:
+            echo.say(why)
+        told(why)
+
+    harness = _Program(
+        args.program,
+        stdin=args.stdin,
+        observe=args.observe,
+        echo=echo,
+        ended=ended,
+        again=lambda attempt: echo.say(f"started again (attempt {attempt})"),
+        not_started=not_started,
+    )
     async with Host(name=name, tokens=_tokens(token)) as host:
         url = await _serve(host, args.serve)
         with ends.by_signals():
@@ -128,16 +155,41 @@ async def _run(args: Namespace, echo: Echo) -> int:
     return ends.status
 
 
+def _again(host: Host, session: str) -> str:
+    return f"r in a console (or watchfloor resume {host.url} {session}) starts it again; "
+
+
+def _end_words(code: int) -> str:
+    return exit_words(code) if code < 0 else f"ended with status {code}"
+
+
 class _Program(ProgramHarness):
-    """A program of which one also hears when it could not be started at all."""
+    """A program of which one also hears when it is started again, and when it could not be started at all."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bool,
+        observe: bool,
+        echo: Echo,
+        ended: Callable[[int], None],
+        again: Callable[[int], None],
+        not_started: Callable[[str], None],
+    ) -> None:
+        super().__init__(argv, stdin=stdin, observe=observe, echo=echo, ended=ended)
+        self._again = again
+        self._not_started = not_started
 
     async def start(self, spec: AttemptSpec, port: SessionPort) -> ProgramSession:
         try:
-            return await super().start(spec, port)
-        except AgentError:
-            if self._ended is not None:
-                self._ended(NOT_STARTED)
+            session = await super().start(spec, port)
+        except AgentError as fault:
+            self._not_started(str(fault))
             raise
+        if spec.attempt > 1:
+            self._again(spec.attempt)
+        return session
 
 
 async def _wind_up(host: Host, session: str, ends: _Ends, over: asyncio.Event) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import signal
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,11 @@ class Running:
     def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
         self.process = process
         self.url = url
+
+    async def says(self) -> str:
+        """The next line on its standard error."""
+        assert self.process.stderr is not None
+        return (await asyncio.wait_for(self.process.stderr.readline(), PATIENCE_S)).decode().rstrip("\n")
 
     async def ends(self) -> tuple[int, str, str]:
         """Its status and what it printed."""
@@ -82,6 +90,7 @@ async def test_a_program_that_cannot_be_started(program: Program, tmp_path: Path
     broken.chmod(0o755)
     done = await program.process("run", "--exit", "--", str(broken))
     assert done.code == 126
+    assert re.search(rf"^watchfloor: .*{broken}.*Exec format error$", done.err, re.MULTILINE)
 
 
 async def test_consoles_find_it_by_name_until_it_ends(program: Program, tmp_path: Path) -> None:
@@ -149,6 +158,74 @@ async def test_it_stays_after_the_end_and_can_be_run_again(program: Program, tmp
         assert (await program("sessions", "once", "--json")).record["attempt"] == 2
         run.process.send_signal(signal.SIGINT)
         assert (await run.ends())[0] == 130
+
+
+async def test_it_says_how_the_program_ended_and_what_can_be_done_about_it(program: Program) -> None:
+    async with running(program, "--name", "job", "--", "sh", "-c", "echo done >&2; exit 3") as run:
+        again = f"r in a console (or watchfloor resume {run.url} job) starts it again; Ctrl-C leaves"
+        assert await run.says() == "done"
+        assert await run.says() == f"watchfloor: ended with status 3; {again}"
+        assert (await program("resume", run.url, "job")).code == 0, "the command does what the line says"
+        assert await run.says() == "watchfloor: started again (attempt 2)"
+        assert await run.says() == "done"
+        assert await run.says() == f"watchfloor: ended with status 3; {again}"
+        run.process.send_signal(signal.SIGINT)
+        assert await run.ends() == (130, "", ""), "and nothing more"
+
+
+async def test_it_says_who_stopped_the_program_and_what_killed_it(program: Program, tmp_path: Path) -> None:
+    async with running(program, "--name", "job", "--", "sh", "-c", f"echo $$ > pid; {LOOP}") as run:
+        pid = await _pid(tmp_path)
+        assert (await program("stop", "job", "job", "--reason", "lunch")).code == 0
+        assert re.match(r"watchfloor: stopped by \S+: lunch; r in a console ", await run.says())
+        (tmp_path / "pid").unlink()
+        assert (await program("resume", "job", "job")).code == 0
+        assert await run.says() == "watchfloor: started again (attempt 2)"
+        again = await _pid(tmp_path)
+        assert again != pid
+        os.kill(again, signal.SIGTERM)
+        assert (await run.says()).startswith("watchfloor: killed by SIGTERM; r in a console ")
+
+
+async def test_what_nobody_can_start_again_is_not_offered(program: Program) -> None:
+    async with running(program, "--observe", "--", "sh", "-c", "exit 3") as run:
+        assert await run.says() == "watchfloor: ended with status 3; Ctrl-C leaves"
+    async with running(program.but(WATCHFLOOR_RUNTIME_DIR=__file__), "--", "sh", "-c", "exit 3") as run:
+        assert (await run.says()).startswith("consoles will not find this host")
+        assert await run.says() == "watchfloor: ended with status 3; Ctrl-C leaves"
+
+
+async def test_a_program_that_cannot_be_started_and_stays(program: Program, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x7fELF is not what this is")
+    broken.chmod(0o755)
+    async with running(program, "--", str(broken)) as run:
+        assert re.match(rf"watchfloor: .*{broken}.*Exec format error; r in a console ", await run.says())
+
+
+@pytest.mark.parametrize("watched", [False, True])
+async def test_after_the_end_one_ctrl_c_leaves_at_once(program: Program, watched: bool) -> None:
+    async with running(program, "--name", "job", "--", "sh", "-c", "exit 3") as run, AsyncExitStack() as stack:
+        await run.says()
+        if watched:
+            console = await stack.enter_async_context(program.running("events", "job", "--follow", "--json"))
+            assert console.stdout is not None
+            assert await asyncio.wait_for(console.stdout.readline(), PATIENCE_S)
+        run.process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        assert (await run.ends())[0] == 130
+        assert time.monotonic() - begun < 3, "no grace time and no time-out is waited for"
+
+
+async def test_a_note_never_stands_in_the_midst_of_a_line(program: Program, tmp_path: Path) -> None:
+    file = tmp_path / "terminal"
+    with file.open("wb") as terminal:
+        words = ("run", "--", "sh", "-c", "printf 'no end of line'")
+        async with program.running(*words, stdout=terminal, stderr=terminal) as process:
+            text = await until(lambda: text if "Ctrl-C" in (text := file.read_text()) else None)
+            process.send_signal(signal.SIGINT)
+            await asyncio.wait_for(process.wait(), PATIENCE_S)
+    assert "\nno end of line\nwatchfloor: ended with status 0; " in text
 
 
 async def test_a_message_is_a_line_on_its_input(program: Program, tmp_path: Path) -> None:
