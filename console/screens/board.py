@@ -159,7 +159,7 @@ class Board:
             shown.key,
             now,
             keys={id: self._keys.shown(id) for id in _CARD_KEYS},
-            seen=shown.seen(),
+            seen=shown.seen(now),
             entered=self.entered,
             read_only=self._hub.read_only,
             tz=self._tz,

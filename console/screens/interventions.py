@@ -142,7 +142,7 @@ class Interventions:
     def seen(self, request: Request) -> Seen:
         shown = self._sight.shown
         if shown is not None and shown.key == request.key:
-            return shown.seen()
+            return shown.seen(self._clock())
         return Seen(request.digest, self._clock(), whole=False)
 
     def gate(self, intent: Intent) -> Gated | Refusal:

@@ -43,9 +43,9 @@ class Shown:
             self._face = face
         self._digest = card.digest
 
-    def seen(self) -> Seen:
-        """What the gate asks for."""
-        return Seen(self._digest, self._changed, self.whole)
+    def seen(self, now: int) -> Seen:
+        """What the gate asks for. What has not come onto the terminal yet is only about to be seen."""
+        return Seen(self._digest, now if self._opened is None else self._changed, self.whole)
 
     def too_new(self, now: int) -> Clean:
         """Why no key counts yet, not even one that denies: it may have been meant for what stood there before."""

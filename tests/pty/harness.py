@@ -34,6 +34,8 @@ _REPLIES: Final = (
 
 # Private modes of the keyboard that the screen model would print as text.
 _WHOLE_ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*(?:\x07|\x1b\\)|[^\[\]PX^_])", re.DOTALL)
+_FRAME_BEGINS: Final = "\x1b[?2026h"
+_FRAME_ENDS: Final = "\x1b[?2026l"
 _NOT_FOR_THE_MODEL: Final = re.compile(r"\x1b\[[<>=][0-9;]*[a-zA-Z]")
 
 KEYS: Final[Mapping[str, bytes]] = {
@@ -191,13 +193,9 @@ class Terminal:
             return
         self.raw += data
         self._answer(data)
-        # An escape sequence may be cut between two reads; the model and our filter both need it whole.
         text = self._pending + self._decoder.decode(data)
-        cut = text.rfind("\x1b")
-        if cut >= 0 and not _WHOLE_ESCAPE.match(text, cut):
-            text, self._pending = text[:cut], text[cut:]
-        else:
-            self._pending = ""
+        whole = _whole(text)
+        text, self._pending = text[:whole], text[whole:]
         self._stream.feed(_NOT_FOR_THE_MODEL.sub("", text))
 
     def _answer(self, data: bytes) -> None:
@@ -208,6 +206,15 @@ class Terminal:
                 probe = question.sub(b"", probe)
         tail = probe[-16:]
         self._carry = tail if b"\x1b" in tail else b""
+
+
+def _whole(text: str) -> int:
+    """How much of the output can be shown: no half an escape sequence, and no frame that is still being drawn."""
+    begun = text.rfind(_FRAME_BEGINS)
+    if begun > text.rfind(_FRAME_ENDS):
+        return begun
+    cut = text.rfind("\x1b")
+    return len(text) if cut < 0 or _WHOLE_ESCAPE.match(text, cut) else cut
 
 
 def _take_terminal() -> None:
