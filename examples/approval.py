@@ -1,7 +1,7 @@
 """An agent that writes a file once an operator has approved it.
 
-python examples/approval.py             then, in another terminal:
-watchfloor connect ws://127.0.0.1:PORT  and press `a` to approve, `d` to deny
+python examples/approval.py  then, in another terminal:
+watchfloor                   which finds it; press `a` to approve, `d` to deny
 """
 
 import asyncio

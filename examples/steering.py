@@ -1,7 +1,7 @@
 """An agent that works in steps, so that it can be paused, steered and asked to stop.
 
-python examples/steering.py             then, in another terminal:
-watchfloor connect ws://127.0.0.1:PORT  and press `s` to send it another place, `p` and `r` to pause and resume
+python examples/steering.py  then, in another terminal:
+watchfloor                   which finds it; press `s` to send it another place, `p` and `r` to pause and resume
 """
 
 import asyncio

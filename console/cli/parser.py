@@ -14,9 +14,9 @@ _WITHOUT: Final = (
     "Without --token-env and --token-file the token is taken from WATCHFLOOR_TOKEN, else from the configuration, "
     "else from the runtime file of a local host with that URL."
 )
-_EXITS: Final = (
-    "Exit status: 0 applied, 3 not advertised, 4 stale, 5 decided already, 6 invalid, 7 not permitted, "
-    "8 undelivered or unreachable, 9 unknown, 10 refused for now; 2 usage, 1 our own fault."
+EXITS: Final = (
+    "Exit status: 0 applied, 3 not advertised, 4 stale or gone, 5 somebody was first, 6 invalid, 7 not permitted, "
+    "8 not sent or unreachable, 9 sent and no word came back, 10 refused for now; 2 usage, 1 our own fault."
 )
 
 
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="watchfloor",
         description="A terminal operations console for running AI agents. Without a verb it opens on the configured "
         "sources and the hosts of this machine, and on a demo where there are none.",
-        epilog=_EXITS,
+        epilog=EXITS,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"watchfloor {VERSION}")
@@ -110,8 +110,8 @@ def _applications(verbs: Any) -> None:
         "serve:run",
         "run a program as a session that consoles can watch and steer",
         usage="watchfloor run [--serve HOST:PORT] [--name N] [--observe] [--stdin] [--exit] -- CMD ...",
-        epilog="Ctrl-C stops the program and leaves; twice kills it. After the program's end it stays, so that consoles "
-        "can read it and start it again, until Ctrl-C.",
+        epilog="Ctrl-C stops the program and leaves; twice kills it. After the program's end it stays until Ctrl-C, so "
+        "that consoles can read it and start it again.",
     )
     run.add_argument("--serve", metavar="HOST:PORT", type=_address, default=("127.0.0.1", 0), help="where to listen")
     run.add_argument("--name", metavar="N", help="the session's name (the program's, unless given)")
@@ -142,7 +142,7 @@ def _records(verbs: Any) -> None:
 
 
 def _intervention(verbs: Any, name: str, does: str) -> _Parser:
-    verb = _verb(verbs, name, "verbs:intervene", does, epilog=_EXITS)
+    verb = _verb(verbs, name, "verbs:intervene", does, epilog=EXITS)
     _source(verb)
     verb.add_argument("session", metavar="SESSION", help="the session's id")
     return verb

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from console.audit import verify
+from console.cli.parser import _parser
 from tests.sockets.cli_kit import (
     ALWAYS,
     ANN,
@@ -128,6 +129,35 @@ async def test_what_is_not_there_any_more(
     assert says in done.err
     assert done.err.count("\n") == 1
     assert done.out == ""
+
+
+VERBS: dict[str, tuple[str, ...]] = {
+    "send": ("hello",),
+    "pause": (),
+    "interrupt": (),
+    "resume": (),
+    "stop": (),
+    "reseed": ("--mode", "clear"),
+    "approve": ("req_1", "--current"),
+    "deny": ("req_1", "--digest", OTHER_DIGEST),
+    "answer": ("req_1", "--text", "yes", "--current"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_every_verb_tells_a_session_that_is_not_there_by_its_status(host: Host, ann: Program, verb: str) -> None:
+    done = await ann(verb, host.url, "nosuch", *VERBS[verb])
+    assert (done.code, done.out) == (4, "")
+    assert done.err == "watchfloor: stale_target: there is no session nosuch\n"
+
+
+def test_no_verb_is_left_out() -> None:
+    interventions = {
+        verb
+        for verb, action in _parser()._subparsers._group_actions[0].choices.items()  # type: ignore[union-attr]
+        if action.get_default("handler") == "verbs:intervene"
+    }
+    assert interventions == set(VERBS)
 
 
 async def test_an_observer_may_only_watch(host: Host, ann: Program) -> None:

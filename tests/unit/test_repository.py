@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -11,6 +12,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from console.cli.exits import BUG, USAGE
+from console.cli.parser import EXITS, parse
+from watchfloor.words import EXIT_CODE
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = {"watchfloor", "watchfloor-console"}
@@ -113,7 +118,31 @@ def test_the_patterns_match_what_they_are_for(text: str) -> None:
     assert any(pattern.search(text) for pattern in FOREIGN)
 
 
-def test_the_code_in_the_readme_is_the_code_of_the_example() -> None:
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_code_in_the_readme_is_the_whole_code_of_the_example() -> None:
+    block = re.search(r"```python\n(.*?)```", readme(), re.DOTALL)
     assert block is not None
-    assert block.group(1) in (ROOT / "examples" / "approval.py").read_text()
+    example = ast.parse((ROOT / "examples" / "approval.py").read_text(encoding="utf-8"))
+    assert isinstance(example.body[0], ast.Expr), "it begins with what it is about"
+    assert ast.dump(ast.parse(block[1])) == ast.dump(ast.Module(example.body[1:], example.type_ignores))
+    assert "(examples/approval.py)" in readme()
+
+
+@pytest.mark.parametrize("text", [readme(), EXITS], ids=["README", "help"])
+def test_every_exit_status_is_told(text: str) -> None:
+    told = re.search(r"0 applied[^.]*", text)
+    assert told is not None
+    assert {int(number) for number in re.findall(r"\b\d+\b", told[0])} == {BUG, USAGE, *EXIT_CODE.values()}
+
+
+def test_every_command_in_the_readme_can_be_meant() -> None:
+    digest = "sha256:" + 64 * "0"
+    lines = re.findall(r"^    watchfloor\b *(.*?) *#|^    watchfloor\b *(.*)$", readme(), re.MULTILINE)
+    commands = [(first or second).replace(" D", f" {digest}").split() for first, second in lines]
+    assert ["requests", "URL", "--json"] in commands, "where a digest comes from"
+    assert any("--exit" in command for command in commands)
+    for command in commands:
+        assert parse(command).handler
