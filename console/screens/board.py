@@ -73,7 +73,9 @@ class _Says(NamedTuple):
 class Board:
     """Paints what has changed, and once a second what the time alone changes."""
 
-    def __init__(self, hub: Hub, keys: Keymap, glyphs: GlyphSet, *, debug_keys: bool, tz: tzinfo | None) -> None:
+    def __init__(
+        self, hub: Hub, keys: Keymap, glyphs: GlyphSet, *, ground: Clean, debug_keys: bool, tz: tzinfo | None
+    ) -> None:
         self.marks: Final = Marks(**glyphs.marks)
         self._glyphs: Final[Mapping[str, str]] = {
             **glyphs.states,
@@ -85,6 +87,7 @@ class Board:
         self._hub = hub
         self._keys = keys
         self._tz = tz
+        self._ground = ground
         self._debug_keys = debug_keys
         self.rows: Final = RosterView(hub.fleet, self._glyphs)
         self.entered: Final[dict[str, str]] = {}
@@ -264,15 +267,15 @@ class Board:
 
     def _paint_lines(self, now: int) -> None:
         """How far the last command has come, and what there is to be said; on a low screen both share a line."""
+        said: Sequence[Segment] = ()
         if now < self._notice_until:
-            said = self._notice
-        else:
-            said = _NOTHING if self._pressed else hint(self._hub.fleet, self._keys)
-        trailed = self._trailed
+            said = (self._notice,)
+        elif not self._pressed:
+            said = hint(self._hub.fleet, self._keys, self._ground)
+        trailed: Sequence[Segment] = (self._trailed,) if self._trailed[0] else ()
         if self._screen.has_class("-low"):
-            trailed, said = (said if said[0] else trailed), _NOTHING
-        for bar, segment in ((self._trail, trailed), (self._notice_bar, said)):
-            bar.status = _Says((segment,) if segment[0] else ())
+            trailed, said = said or trailed, ()
+        self._trail.status, self._notice_bar.status = _Says(trailed), _Says(said)
 
     def _log_title(self, selected: SessionKey | None, now: int) -> list[Segment]:
         session = self._hub.fleet.sessions.get(selected) if selected is not None else None

@@ -92,6 +92,7 @@ class FleetScreen(Screen[None]):
         clock: Clock,
         collector: Collector,
         ours: Collection[str] = (),
+        ground: str = "",
         debug_keys: bool = False,
         tz: tzinfo | None = None,
     ) -> None:
@@ -105,6 +106,7 @@ class FleetScreen(Screen[None]):
             clock: Milliseconds since 1970 UTC.
             collector: Told of keys, and asked to collect in between.
             ours: Names of the sources that end with this console.
+            ground: Why these are its sources, where that does not go without saying.
             debug_keys: Show how many keys were handled.
             tz: The zone that times are shown in; that of the machine if None.
         """
@@ -117,7 +119,7 @@ class FleetScreen(Screen[None]):
         self._ours = frozenset(ours)
         self._changes = Changes()
         self._sight = Sight(hub.fleet)
-        self._board: Final = Board(hub, keys, glyphs, debug_keys=debug_keys, tz=tz)
+        self._board: Final = Board(hub, keys, glyphs, ground=clean_line(ground), debug_keys=debug_keys, tz=tz)
         self._interventions = Interventions(
             hub,
             self._board,

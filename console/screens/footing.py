@@ -44,13 +44,13 @@ def footer_keys(standings: Iterable[tuple[Action, Standing]], keys: Keymap, stor
     return shown
 
 
-def hint(store: Store, keys: Keymap) -> Segment:
-    """What an operator who has not touched anything should know."""
+def hint(store: Store, keys: Keymap, ground: Clean = NOTHING) -> tuple[Segment, ...]:
+    """What an operator who has not touched anything should know. `ground`: why this is what the console opened on."""
     agents = {request.key.owner for request in open_requests(store)}
-    if not agents:
-        return NOTHING, "quiet"
     word = "agent waits" if len(agents) == 1 else "agents wait"
-    return Clean(f"{len(agents)} {word} for you: {keys.shown('next')}"), "attention"
+    waits = Clean(f"{len(agents)} {word} for you: {keys.shown('next')}") if agents else NOTHING
+    segments: tuple[Segment, ...] = ((waits, "attention"), (ground, "plain"))
+    return tuple(segment for segment in segments if segment[0])
 
 
 def quiet_roster(store: Store) -> Clean:
