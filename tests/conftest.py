@@ -1,10 +1,15 @@
-"""What holds for every test: none of them touches what belongs to the user who runs them."""
+"""What holds for every test: none touches what belongs to the user who runs them, or fails for a busy machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says nothing here, and on a busy machine any of them may take long.
+settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 FOLDERS = {
     "WATCHFLOOR_RUNTIME_DIR": "run",

@@ -26,7 +26,7 @@ from watchfloor.words import OptionKind, Scope
 
 T = TypeVar("T")
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 ANN, BOB, EYE = "token-of-ann", "token-of-bob", "token-of-eye"
 
 ALWAYS = Option(id="always", label="Always", kind=OptionKind.ALLOW, scope=Scope.SESSION, persists=True)

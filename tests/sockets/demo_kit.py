@@ -31,7 +31,7 @@ from watchfloor.protocol.frames import (
 from watchfloor.protocol.model import Capabilities, RequestModel, Summary
 from watchfloor.words import RequestKind, RequestState
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """Only a broken demo needs it: every test goes on as soon as it sees what it waits for."""
 FAST = 400.0
 """A tempo at which the calm minutes between two requests are a moment."""

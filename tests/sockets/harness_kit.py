@@ -28,7 +28,7 @@ from watchfloor.protocol.frames import (
 from watchfloor.protocol.model import Profile, RequestModel
 from watchfloor.words import ANSWERABLE, PROTOCOL
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 S = "s"
 """The session that a test is about."""
 

@@ -12,7 +12,7 @@ from watchfloor.protocol.events import Message
 from watchfloor.protocol.model import Capabilities, Result, Traits
 from watchfloor.words import StopReason
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 """Far more than anything here takes; a test that waits this long has failed."""
 
 

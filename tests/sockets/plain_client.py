@@ -87,7 +87,7 @@ class PlainClient:
     async def tell(self, type_: str, **members: Any) -> None:
         await self.ws.send(json.dumps({"type": type_} | members, ensure_ascii=False))
 
-    async def until(self, holds: Callable[[], object], timeout_s: float = 10) -> None:
+    async def until(self, holds: Callable[[], object], timeout_s: float = 60) -> None:
         """Take frames until the condition holds; TimeoutError where it does not come true in time."""
         async with asyncio.timeout(timeout_s):
             while not holds():

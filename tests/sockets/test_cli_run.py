@@ -205,16 +205,24 @@ async def test_a_program_that_cannot_be_started_and_stays(program: Program, tmp_
 
 @pytest.mark.parametrize("watched", [False, True])
 async def test_after_the_end_one_ctrl_c_leaves_at_once(program: Program, watched: bool) -> None:
-    async with running(program, "--name", "job", "--", "sh", "-c", "exit 3") as run, AsyncExitStack() as stack:
-        await run.says()
-        if watched:
-            console = await stack.enter_async_context(program.running("events", "job", "--follow", "--json"))
-            assert console.stdout is not None
-            assert await asyncio.wait_for(console.stdout.readline(), PATIENCE_S)
-        run.process.send_signal(signal.SIGINT)
-        begun = time.monotonic()
-        assert (await run.ends())[0] == 130
-        assert time.monotonic() - begun < 3, "no grace time and no time-out is waited for"
+    async def leaves() -> float:
+        """How many seconds it takes."""
+        async with running(program, "--name", "job", "--", "sh", "-c", "exit 3") as run, AsyncExitStack() as stack:
+            await run.says()
+            if watched:
+                console = await stack.enter_async_context(program.running("events", "job", "--follow", "--json"))
+                assert console.stdout is not None
+                assert await asyncio.wait_for(console.stdout.readline(), PATIENCE_S)
+            run.process.send_signal(signal.SIGINT)
+            begun = time.monotonic()
+            assert (await run.ends())[0] == 130
+            return time.monotonic() - begun
+
+    # A grace time or a time-out would be waited for each time; a busy machine is not that busy for long.
+    for _ in range(5):
+        if await leaves() < 3:
+            return
+    pytest.fail("no grace time and no time-out is to be waited for")
 
 
 async def test_a_note_never_stands_in_the_midst_of_a_line(program: Program, tmp_path: Path) -> None:

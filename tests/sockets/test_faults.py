@@ -30,7 +30,7 @@ from watchfloor.protocol.frames import Command, DoSend, Events, Outcome, Watch
 from watchfloor.testing.fault_proxy import FaultProxy, Faults
 from watchfloor.words import Contact, OutcomeKind, Role
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 AGENTS = ("ant", "bee", "cicada")
 EAGER = Timings(first_delay_s=0.01, longest_delay_s=0.02, steady_after_s=0.0)
 
@@ -192,6 +192,8 @@ async def test_nothing_is_lost_and_no_command_is_doubled_over_many_cuts(seed: in
             working = asyncio.create_task(operator.work())
             tally = proxy.tally
             await screen.until(lambda: tally.cuts >= 60 and tally.lost_outcomes >= 5 and tally.lost_commands >= 3)
+            await screen.until(lambda: min(tally.duplicated, tally.reordered) > 20 and tally.repeated_commands > 5)
+            await screen.until(lambda: len(operator.sent) > 100)
             proxy.faults = Faults()
             operator.rests = True
             await working
@@ -199,9 +201,6 @@ async def test_nothing_is_lost_and_no_command_is_doubled_over_many_cuts(seed: in
             await quieten(agents, host)
             await screen.until(lambda: is_complete(host, screen) and not connector.core.pending())
 
-        assert tally.duplicated > 20
-        assert tally.reordered > 20
-        assert tally.repeated_commands > 5
         assert screen.repeated > 0, "cuts and duplicates did repeat events"
         assert screen.unreadable == 0
         for name in AGENTS:
@@ -212,7 +211,6 @@ async def test_nothing_is_lost_and_no_command_is_doubled_over_many_cuts(seed: in
             event.command for name in AGENTS for event in held(host, name) if isinstance(event, Intervention)
         )
 
-    assert len(operator.sent) > 100
     assert {*screen.outcomes} ^ {*operator.sent} == set()
     for id, outcomes in screen.outcomes.items():
         kinds = {outcome.outcome for outcome in outcomes}

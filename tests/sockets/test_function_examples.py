@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.sockets.harness_kit import Operator, operator
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @asynccontextmanager

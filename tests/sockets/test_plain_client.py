@@ -180,7 +180,7 @@ async def test_a_handshake_that_is_refused(how: Obj, status: int) -> None:
 async def test_the_path_is_free_and_the_first_frame_is_hello() -> None:
     async with hosting() as host:
         protocols = [Subprotocol("watchfloor.v1")]
-        async with connect(f"{host.url}/any/path", subprotocols=protocols, proxy=None) as ws, asyncio.timeout(10):
+        async with connect(f"{host.url}/any/path", subprotocols=protocols, proxy=None) as ws, asyncio.timeout(60):
             await ws.send('{"type": "watch", "session": "*"}')
             error = json.loads(await ws.recv())
             assert (error["type"], error["about"], error["fatal"]) == ("error", "watch", True)
@@ -191,7 +191,7 @@ async def test_the_path_is_free_and_the_first_frame_is_hello() -> None:
 
 async def test_a_hello_that_says_too_little_ends_the_connection() -> None:
     protocols = [Subprotocol("watchfloor.v1")]
-    async with hosting() as host, connect(host.url, subprotocols=protocols, proxy=None) as ws, asyncio.timeout(10):
+    async with hosting() as host, connect(host.url, subprotocols=protocols, proxy=None) as ws, asyncio.timeout(60):
         await ws.send('{"type": "hello", "client": "plain"}')
         error = json.loads(await ws.recv())
         assert (error["code"], error["about"], error["fatal"]) == ("malformed", "hello", True)
@@ -295,7 +295,7 @@ async def test_streams_are_assembled_also_by_who_joins_late_and_end_as_the_whole
         add(host, streams, "s")
         async with connected(host) as early:
             await early.command("s", "send", text="go")
-            await asyncio.wait_for(wrote.wait(), 10)
+            await asyncio.wait_for(wrote.wait(), 60)
             async with connected(host, "bob", watch=False) as late:
                 await late.watch("s")
                 for client in (early, late):
@@ -710,7 +710,7 @@ async def test_a_client_that_did_not_keep_up_is_cut_and_misses_nothing_after_it_
         add(host, floods, "f")
         async with connected(host) as client:
             await client.command("f", "send", text="go")
-            await asyncio.wait_for(host.wait("f"), 20)
+            await asyncio.wait_for(host.wait("f"), 60)
             with pytest.raises(ConnectionClosed):
                 await client.until(lambda: False)
             assert client.ws.close_code == 1013

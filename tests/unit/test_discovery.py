@@ -238,7 +238,7 @@ async def test_it_looks_by_itself(place: Path, monkeypatch: pytest.MonkeyPatch) 
     running = asyncio.create_task(Discovery([], adopt=local_place).run(told))
     try:
         path = runtime.publish(A, "t", "build")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not told.lines:  # noqa: ASYNC110 - nobody tells us when a thread has looked
                 await asyncio.sleep(0.001)
             assert told.news() == [f"start build {A} t"]

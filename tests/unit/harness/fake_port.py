@@ -22,7 +22,7 @@ from watchfloor.words import OptionKind
 
 E = TypeVar("E", bound=Event)
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 """Far more than anything here takes; a test that waits this long has failed."""
 
 

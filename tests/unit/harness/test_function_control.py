@@ -212,7 +212,7 @@ async def test_what_an_agent_that_was_given_up_returns_is_nobodys_result() -> No
     await session.intervene(Stop(kill=True))
     await port.until_log("stopped")
     hold.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await left.wait()
     assert port.log == ["started", "stopped"]
     assert port.all(Message) == []

@@ -254,7 +254,7 @@ async def test_a_blocking_call_does_not_hold_up_the_event_loop_and_is_told_of_wh
 
     def blocks() -> str:
         inside.set()
-        leave.wait(10)
+        leave.wait(60)
         return "done after all"
 
     async def step(run: Run) -> object:
@@ -262,7 +262,7 @@ async def test_a_blocking_call_does_not_hold_up_the_event_loop_and_is_told_of_wh
 
     session, kept = await running(step, port)
     await port.until_log("begin copy")
-    await asyncio.to_thread(inside.wait, 10)
+    await asyncio.to_thread(inside.wait, 60)
     await session.intervene(Interrupt())
     await port.until_log("interrupted")
     # It could not be cancelled, and nothing pretends that it was.
@@ -281,7 +281,7 @@ async def test_a_blocking_call_that_ends_after_a_newer_attempt_began_disturbs_no
     leave = threading.Event()
 
     async def step(run: Run) -> object:
-        return await run.tool("copy", {}, lambda: leave.wait(10), gate=False)
+        return await run.tool("copy", {}, lambda: leave.wait(60), gate=False)
 
     session, _ = await running(step, port)
     await port.until_log("begin copy")
