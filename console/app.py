@@ -49,10 +49,12 @@ def run(
     demo: DemoProcess | None = None,
     read_only: bool = False,
     discovery: Discovery | None = None,
+    ground: str = "",
 ) -> int:
     """Open the console on these sources, and on the demo if there is one; returns the exit status.
 
-    `discovery` keeps the sources in step with the hosts of this machine.
+    `discovery` keeps the sources in step with the hosts of this machine. `ground` says on the screen why these are its
+    sources, where that does not go without saying.
 
     Raises whatever the application could not handle, with the terminal as it was before.
     """
@@ -62,6 +64,7 @@ def run(
         demo=demo,
         read_only=read_only,
         discovery=discovery,
+        ground=ground,
         clock=now_ms,
         by=_operator(targets),
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
@@ -112,6 +115,7 @@ class Watchfloor(App[int]):
         demo: DemoProcess | None = None,
         read_only: bool = False,
         discovery: Discovery | None = None,
+        ground: str = "",
         keys: Mapping[str, str] | None = None,
         tz: tzinfo | None = None,
     ) -> None:
@@ -126,6 +130,7 @@ class Watchfloor(App[int]):
             demo: A demo to start, and to end with the console.
             read_only: No intervention leaves this console.
             discovery: Looks for hosts of this machine that come and go while the console is open.
+            ground: Why these are its sources, for the operator to read.
             keys: Other keys than the usual ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
         """
@@ -147,6 +152,7 @@ class Watchfloor(App[int]):
             clock=clock,
             collector=self._collector,
             ours=[] if demo is None else [DEMO],
+            ground=ground,
             debug_keys=os.environ.get("WATCHFLOOR_DEBUG_KEYS") == "1",
             tz=tz,
         )

@@ -9,6 +9,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from console.cli.exits import USAGE, Fail
 from console.cli.targets import known, local_place, named, operator
@@ -16,13 +17,17 @@ from console.config import Config, load
 from console.demo.process import DemoProcess
 from console.discovery import Discovery, Place
 
+NO_HOST: Final = "no host found here: this is the demo; watchfloor connect URL opens yours"
+
 
 def bare(args: Namespace) -> int:
     """Open on what is configured and what runs on this machine; on the demo where there is nothing."""
     config = load()
     places = known(config)
-    process = None if places else DemoProcess(user=operator())
-    return _open(args, config, places, process, Discovery(places, adopt=local_place))
+    discovery = Discovery(places, adopt=local_place)
+    if places:
+        return _open(args, config, places, None, discovery)
+    return _open(args, config, [], DemoProcess(user=operator()), discovery, ground=NO_HOST)
 
 
 def connect(args: Namespace) -> int:
@@ -45,7 +50,13 @@ def demo(args: Namespace) -> int:
 
 
 def _open(
-    args: Namespace, config: Config, places: Sequence[Place], process: DemoProcess | None, discovery: Discovery | None
+    args: Namespace,
+    config: Config,
+    places: Sequence[Place],
+    process: DemoProcess | None,
+    discovery: Discovery | None,
+    *,
+    ground: str = "",
 ) -> int:
     if reason := _unfit():
         raise Fail(f"{reason}; for scripts there are the verbs sessions, requests and events", USAGE)
@@ -65,6 +76,7 @@ def _open(
             demo=process,
             read_only=args.read_only or config.read_only,
             discovery=discovery,
+            ground=ground,
         )
     finally:
         if process is not None:

@@ -43,6 +43,18 @@ def test_bare_without_any_it_opens_on_the_demo(env: dict[str, str]) -> None:
     with _open(env) as console:
         console.wait_for("demo live", 40.0)
         console.wait_for("DEMO")
+        console.wait_for("no host found here: this is the demo; watchfloor connect URL opens yours")
+        with _open(env, "run", "--name", "looper", "--", "sh", "-c", "while :; do sleep 1; done") as run:
+            run.wait_for("listening on")
+            console.wait_for("2 sources live")
+            console.press("j")
+            console.wait_gone("no host found here")
+
+
+def test_the_demo_that_was_asked_for_needs_no_ground(env: dict[str, str]) -> None:
+    with _open(env, "demo") as console:
+        console.wait_for("you: i", 40.0)
+        assert "no host found" not in console.screen()
 
 
 def test_an_open_console_finds_a_host_that_appears_that_ends_and_that_comes_back(env: dict[str, str]) -> None:
