@@ -79,12 +79,13 @@ class EventLog(LineView):
         Binding("right", "shift(1)", "Right", show=False),
     ]
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*tone_classes("event-log"), "event-log--cut"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*tone_classes("event-log"), "event-log--cut", "event-log--cursor"}
     """
     | Class | Description |
     | :- | :- |
     | `event-log--tone-…` | A text of that tone. |
     | `event-log--cut` | The mark where a line goes on beyond the edge. |
+    | `event-log--cursor` | The ground of the selected line while the keys are here. |
     """
 
     DEFAULT_CSS = (
@@ -92,6 +93,7 @@ class EventLog(LineView):
         + """
     EventLog {
         & > .event-log--cut { color: $wf-attention; }
+        & > .event-log--cursor { background: $wf-cursor; }
     }
     """
     )
@@ -122,6 +124,7 @@ class EventLog(LineView):
         self._top = 0  # absolute number of the line at the top, while not following
         self._read = 0  # absolute number after the last line that was shown
         self._shift = 0
+        self._cursor: int | None = None  # absolute number of the selected line; None: the last one, whichever it is
 
     # -------------------------------------------------------------- what it shows
 
@@ -135,6 +138,7 @@ class EventLog(LineView):
         self._lines = _NoLines() if lines is None else lines
         self._following = True
         self._shift = 0
+        self._cursor = None
         self.refresh_log()
 
     @property
@@ -170,7 +174,7 @@ class EventLog(LineView):
         self._settling = True
         try:
             self.set_extent(self._count + _FOOTER_LINES)
-            if self._following or self.max_scroll_y == 0:
+            if self._following or (self.max_scroll_y == 0 and self._cursor is None):
                 self._following = True
                 self.jump(self.max_scroll_y)
             else:
@@ -209,11 +213,58 @@ class EventLog(LineView):
 
     # -------------------------------------------------------------- keys and scrolling
 
+    @property
+    def selected(self) -> int | None:
+        """The place of the selected line among those that are kept; None where there are none."""
+        if not self._count:
+            return None
+        if self._cursor is None:
+            return self._count - 1
+        return max(0, min(self._cursor - self._first, self._count - 1))
+
+    def select(self, place: int) -> None:
+        """Select a line and bring it into sight. The last one is followed, any other one is stayed with."""
+        if not self._count:
+            return
+        place = max(0, min(place, self._count - 1))
+        last = place == self._count - 1
+        top = self.scroll_offset.y
+        self._settling = True
+        try:
+            if last:
+                self.jump(self.max_scroll_y)
+            elif place < top:
+                self.jump(place)
+            elif place >= top + self._page:
+                self.jump(place - self._page + 1)
+        finally:
+            self._settling = False
+        self._cursor = None if last else self._first + place
+        self._following = last
+        self._note_place()
+        self.refresh()
+
+    def on_focus(self) -> None:
+        """Mark the selected line."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The mark goes with the keys."""
+        self.refresh()
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if not self._settling:
             self._following = self.scroll_offset.y >= self.max_scroll_y
             self._note_place()
+            self._keep_cursor_in_sight()
+
+    def _keep_cursor_in_sight(self) -> None:
+        place, top = self.selected, self.scroll_offset.y
+        if self._following or place is None:
+            self._cursor = None
+        else:
+            self._cursor = self._first + max(top, min(place, top + self._page - 1))
 
     def action_shift(self, steps: int) -> None:
         """Move the texts sideways; times and kinds stay."""
@@ -246,17 +297,20 @@ class EventLog(LineView):
         if y >= self._page:
             return self._footer(width)
         if y < self._shown():
+            if self.has_focus and self.scroll_offset.y + y == self.selected:
+                return strip_of(self._parts(self._line(y), "cursor"), width, self.paint("", "cursor"))
             return strip_of(self._parts(self._line(y)), width, ground)
         if y == 0 and not self._count and self._empty:
             return strip_of([(fit(" " + self._empty, width, self._marks.cut), self.tone("quiet"))], width, ground)
         return Strip.blank(width, ground)
 
-    def _parts(self, line: LogLine) -> list[tuple[str, Style]]:
-        cut, quiet = self._marks.cut, self.tone("quiet")
-        main = self.tone(line.tone if line.tone in _WHOLE else "plain")
+    def _parts(self, line: LogLine, ground: str = "") -> list[tuple[str, Style]]:
+        cut, quiet = self._marks.cut, self.tone("quiet", ground)
+        main = self.tone(line.tone if line.tone in _WHOLE else "plain", ground)
         parts = [
-            (f" {fit(line.time, _TIME, cut)}  ", quiet),
-            (f"{fit(line.kind, _KIND, cut)} ", self.tone("quiet" if line.tone == "plain" else line.tone)),
+            (self._marks.cursor if ground else " ", self.tone("attention", ground)),
+            (f"{fit(line.time, _TIME, cut)}  ", quiet),
+            (f"{fit(line.kind, _KIND, cut)} ", self.tone("quiet" if line.tone == "plain" else line.tone, ground)),
         ]
         room = max(0, self.line_width - _LEAD)
         tail = min(width_of(line.tail), _TAIL_MOST, room // 2)

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.errors import NoWidget
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -154,6 +154,7 @@ class RequestCard(LineView):
         self._identity: _Identity | None = None
         self._begin_seen = False
         self._end_seen = False
+        self._tallest: tuple[Hashable, int, int] = (None, 0, 0)  # of this request, at this width: lines
         self._wrapped: tuple[Content, int] | None = None
         self._body: list[Line] = []
         self._head: list[Line] = []  # fixed above
@@ -211,6 +212,10 @@ class RequestCard(LineView):
             choices = option_lines(card.options, width) if card.open else ending_lines(card, width)
             head = title_lines(card, width)
             foot = [rule_line(width, self._marks), *choices, *state_lines(card, width)]
+            wanted = len(head) + len(self._body) + len(foot)
+            key, _, tallest = self._tallest
+            if self.styles.is_auto_height and (key != card.key or wanted > tallest):
+                self.refresh(layout=True)
             room = height - len(head) - len(foot)
             if len(self._body) <= room:
                 self._head, self._scrolled, self._foot = head, self._body, foot
@@ -229,6 +234,23 @@ class RequestCard(LineView):
     def page_lines(self) -> int:
         """A page overlaps the one before by a line."""
         return max(1, self._window - 1)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """What the request takes without scrolling; it never shrinks under the eyes of who reads it."""
+        card = self._card
+        if card is None:
+            return 0
+        lines = self._lines_at(card, max(0, width - self.scrollbar_size_vertical))
+        key, at, before = self._tallest
+        if (key, at) == (card.key, width):
+            lines = max(lines, before)
+        self._tallest = (card.key, width, lines)
+        return lines
+
+    def _lines_at(self, card: CardView, width: int) -> int:
+        choices = option_lines(card.options, width) if card.open else ending_lines(card, width)
+        around = len(title_lines(card, width)) + 1 + len(choices) + len(state_lines(card, width))
+        return around + len(body_lines(content_of(card), width, self._marks))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

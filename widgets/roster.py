@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from watchfloor.text import Clean
-from widgets.cells import fit, flat
+from widgets.cells import flat, wrap
 from widgets.columns import LEAD, columns_for
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import LineView, strip_of, tone_classes, tone_css
@@ -346,9 +346,11 @@ class Roster(LineView):
         rows = self._rows
         index = self.scroll_offset.y + y - _HEADER_LINES
         if rows is None or index >= len(rows):
-            if y == _HEADER_LINES + 1 and self._empty and (rows is None or not len(rows)):
-                text = " " * LEAD + flat(self._empty)
-                return strip_of([(fit(text, width, self._marks.cut), self.tone("quiet"))], width, ground)
+            at = y - _HEADER_LINES - 1
+            if at >= 0 and self._empty and (rows is None or not len(rows)):
+                said = wrap(self._empty, self.line_width - LEAD)
+                text = " " * LEAD + flat(said[at]) if at < len(said) else ""
+                return strip_of([(text, self.tone("quiet"))], width, ground)
             return Strip.blank(width, ground)
         key = rows.key(index)
         cursor = key == self._selected

@@ -160,11 +160,12 @@ class TextPrompt(Vertical):
             return self.prompt
 
     class Cancelled(Message):
-        """Nothing is to be sent."""
+        """Nothing is to be sent. `text` is what had been written."""
 
-        def __init__(self, prompt: TextPrompt) -> None:
+        def __init__(self, prompt: TextPrompt, text: str) -> None:
             super().__init__()
             self.prompt = prompt
+            self.text = text
 
         @property
         def control(self) -> TextPrompt:
@@ -248,8 +249,9 @@ class TextPrompt(Vertical):
             self.close()
             self.post_message(self.Submitted(self, text))
         elif event.key == _CANCEL:
+            text = self.text
             self.close()
-            self.post_message(self.Cancelled(self))
+            self.post_message(self.Cancelled(self, text))
         elif event.key in _NEW_LINE and not self._is_secret:
             self._area.replace("\n", *self._area.selection, maintain_selection_offset=False)
         else:

@@ -87,6 +87,13 @@ class SessionLog:
             tail = Clean("a part is missing") if entry.holed else Clean(self._glyphs["cut"])
         return Line(clock_time(fact.at, self._tz), _kind(entry, kind), masked(text), tone, tail)
 
+    def whole(self, i: int, /) -> Clean:
+        """All that line `i` stands for, line breaks kept: its label and its text, secrets masked."""
+        entry = self._session.log.entry(i)
+        head = entry.fact.head
+        said = entry.text if not head or head in _PLAIN_HEAD or head == entry.text else f"{head}\n{entry.text}"
+        return masked(Clean(said.strip("\n")))
+
     def _tone_and_tail(self, session: Session, entry: LogEntry, kind: str) -> tuple[Tone, Clean]:
         data = entry.fact.data
         match kind:

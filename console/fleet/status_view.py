@@ -40,8 +40,8 @@ def status(store: Store, now: int, glyphs: Glyphs, tz: tzinfo | None = None) -> 
     return Status(left, (*need_segments(store, now, glyphs), (clock_time(now, tz), "quiet")))
 
 
-def contact_segments(store: Store, now: int) -> tuple[Segment, ...]:
-    """The sources that are heard as one number, every other one by name."""
+def contact_segments(store: Store, now: int, *, reasons: bool = True) -> tuple[Segment, ...]:
+    """The sources that are heard as one number, every other one by name, and why where `reasons` are wanted."""
     if not store.sources:
         return ((Clean("no sources"), "quiet"),)
     live = [source for source in store.sources.values() if source.live]
@@ -51,7 +51,7 @@ def contact_segments(store: Store, now: int) -> tuple[Segment, ...]:
         segments.append((Clean(f"{live[0].shown} live"), "plain"))
     elif live:
         segments.append((Clean(f"{len(live)} sources live"), "plain"))
-    segments.extend(_unheard(source, now) for source in rest if not source.given_up)
+    segments.extend(_unheard(source, now, reasons) for source in rest if not source.given_up)
     segments.extend(_given_up([source for source in rest if source.given_up], now))
     return tuple(segments)
 
@@ -69,8 +69,8 @@ def _given_up(sources: list[Source], now: int) -> list[Segment]:
     ]
 
 
-def _unheard(source: Source, now: int) -> Segment:
-    why = f": {source.why}" if source.why else ""
+def _unheard(source: Source, now: int, reasons: bool) -> Segment:
+    why = f": {source.why}" if source.why and reasons else ""
     retrying = f", try {source.tries}" if source.tries > 1 else ""
     if source.lost_since is not None and source.contact in (Contact.LOST, Contact.CONNECTING):
         lost = since(now - source.lost_since)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from console.fleet.facts import ChoiceFact, FieldFact, OptionFact
@@ -64,6 +64,7 @@ def _free(desk: Desk, session: Session, request: Request) -> None:
             text=TextBox(check=written),
             then=lambda given: desk.submit(decision(desk, session, request, text=given.text)),
             ended=ended(request),
+            draft=(OptionKind.ANSWER, request.key, request.digest),
         )
     )
 
@@ -86,7 +87,9 @@ def _field(desk: Desk, session: Session, request: Request, at: int, given: Mappi
         _field(desk, session, request, at + 1, rest)
 
     make = _FIELDS.get(field.type, _text_field)
-    desk.ask(make(_Asked(title, field, take, ended(request), Clean("answers" if last else "goes on")), desk))
+    enter = Clean("answers" if last else "goes on")
+    draft = (field.name, request.key, request.digest)
+    desk.ask(make(_Asked(title, field, take, ended(request), enter, draft), desk))
 
 
 class _Asked:
@@ -99,8 +102,10 @@ class _Asked:
         take: Callable[[Any], None],
         ended: Callable[[], Clean],
         enter: Clean,
+        draft: Hashable,
     ) -> None:
         self.title, self.field, self.take, self.ended, self.enter = title, field, take, ended, enter
+        self.draft = draft
 
 
 def _text_field(asked: _Asked, desk: Desk) -> Ask:
@@ -112,6 +117,7 @@ def _text_field(asked: _Asked, desk: Desk) -> Ask:
         enter=asked.enter,
         then=lambda given: asked.take(given.text if given.text or asked.field.required else None),
         ended=asked.ended,
+        draft=asked.draft,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -49,13 +49,14 @@ Then: TypeAlias = Callable[[Answer], None]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question to the operator, with either choices or a text box.
+    """One question to the operator, with either choices or a text box; with neither it is only read.
 
     `title` says what it is about and to whom it goes, `about` what it will do; `live` as well, read again all the time
     as the session changes. `cursor`: the choices can be walked through and taken by enter; without it only their keys
     count, so that no enter that was typed ahead decides. `many`: several can be marked. `ended` is asked again all the
     time; once it gives a reason nothing can be given any more, but the drawer stays: keys that were meant for it must
-    not fall through to what lies below. `name` lets the screen tell one question from another.
+    not fall through to what lies below. `name` lets the screen tell one question from another. `draft` names what a
+    text left unsent belongs to: the same question asked again begins with it.
     """
 
     title: tuple[Segment, ...]
@@ -69,3 +70,4 @@ class Ask:
     enter: Clean = Clean("send")  # noqa: RUF009 - an immutable text
     ended: Callable[[], Clean] = lambda: NOTHING
     name: str = ""
+    draft: Hashable = None

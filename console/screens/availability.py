@@ -13,7 +13,7 @@ from console.fleet.gate import Allowed, Greyed, Hidden, can
 from console.fleet.state import Request
 from console.fleet.store import Store
 from watchfloor.text import Clean
-from watchfloor.words import OptionKind, Primitive, RequestKind, ReseedMode
+from watchfloor.words import Lifecycle, OptionKind, Primitive, RequestKind, ReseedMode
 
 NOTHING = Clean("")
 
@@ -70,6 +70,8 @@ def standing(
     verdict = can(store, key, primitive, now, read_only=read_only)
     if isinstance(verdict, Hidden):
         return Standing(False, label, _not_offered(profile, primitive))
+    if action.primitive is Primitive.STOP and session.lifecycle is Lifecycle.STOPPED:
+        return Standing(True, label, Clean("stopped already"))
     if (missing := _detail_missing(action, profile)) is not None:
         return Standing(False, label, missing)
     match verdict:

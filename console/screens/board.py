@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -117,12 +118,16 @@ class Board:
         self._notice_bar = screen.query_one("#notice", StatusBar)
         self._rule = screen.query_one("#log-rule", Rule)
         self._footer = screen.query_one(ActionFooter)
-        screen.query_one("#too-small", StatusBar).status = _Says(
-            ((Clean("too small to read and decide: 40x12 at least"), "attention"),)
-        )
+        screen.query_one("#too-small", StatusBar).status = _Says(((Clean("too small: 40x12 at least"), "attention"),))
         self.bound = True
 
     # -------------------------------------------------------------- what the screen says
+
+    @property
+    def covered(self) -> bool:
+        """Does something else stand where the card would be?"""
+        classes = self._screen.classes
+        return "-tiny" in classes or {"-narrow", "-facts"} <= classes
 
     @property
     def selected(self) -> SessionKey | None:
@@ -167,9 +172,16 @@ class Board:
             read_only=self._hub.read_only,
             tz=self._tz,
         )
-        if made is not None:
-            shown.look(made, now)
-            self.card.card = made
+        if made is None:
+            return
+        if not made.open and self._asks_more(shown.key.owner):
+            made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
+        shown.look(made, now)
+        self.card.card = made
+
+    def _asks_more(self, owner: SessionKey) -> bool:
+        session = self._hub.fleet.sessions.get(owner)
+        return session is not None and bool(session.open_requests())
 
     # -------------------------------------------------------------- painting
 
@@ -216,6 +228,8 @@ class Board:
         everything = everything or second or self._dirty
         self._dirty = False
         self._paint_log(changes, now, selected, everything=everything)
+        if shown is not None and self.covered:
+            shown.covered(now)
         if shown is not None and (everything or shown.arming(now) or _touches(changes, shown.key)):
             self._draw_card(shown, now)
         if everything or changes.sessions or changes.requests or changes.sources:
@@ -239,7 +253,8 @@ class Board:
 
     def _paint_bars(self, now: int) -> None:
         fleet = self._hub.fleet
-        contacts = contact_segments(fleet, now)
+        # A roster without sessions has room for the whole reasons.
+        contacts = contact_segments(fleet, now, reasons=bool(len(self.rows)))
         # Who is not heard matters more than what this is.
         if all(source.live for source in fleet.sources.values()) or not self._screen.has_class("-narrow"):
             contacts = ((Clean("watchfloor"), "plain"), *contacts)
@@ -311,14 +326,18 @@ class Board:
 
     # -------------------------------------------------------------- copying and help
 
+    def selected_line(self) -> tuple[Clean, Clean] | None:
+        """What the selected line of the log is, and the whole of what it stands for; None where there is none."""
+        place = self.log.selected
+        if self._log is None or place is None:
+            return None
+        line = self._log.line(place)
+        return Clean(f"{line.time} {line.kind}"), self._log.whole(place)
+
     def last_line(self) -> Clean:
-        """The newest line of the log that stands on the screen."""
-        lines = self._log
-        if lines is None or not len(lines):
-            return Clean("")
-        last = min(len(lines), self.log.scroll_offset.y + max(1, self.log.size.height - 1)) - 1
-        line = lines.line(last)
-        return Clean(f"{line.time} {line.kind} {line.text}")
+        """The selected line of the log, whole."""
+        selected = self.selected_line()
+        return Clean("  ".join(selected)) if selected is not None else Clean("")
 
     def legend(self) -> list[FactRow]:
         """What the letters of the roster stand for."""

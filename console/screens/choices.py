@@ -78,6 +78,10 @@ class Choices(LineView):
             "j": lambda: self._move(1),
             "space": self._mark,
             "enter": self._take,
+            "pagedown": self.action_page_down,
+            "pageup": self.action_page_up,
+            "home": self.action_scroll_home,
+            "end": self.action_scroll_end,
         }
 
     def show(self, ask: Ask | None) -> None:
@@ -133,6 +137,8 @@ class Choices(LineView):
     def _mark(self) -> None:
         if self._many and self._at is not None:
             self._choose(self._at)
+        elif not self._choices:
+            self.action_page_down()
 
     def _take(self) -> None:
         """Take what is marked, or what is under the cursor."""

@@ -64,6 +64,7 @@ def deny_reason(desk: Desk, session: Session, request: Request) -> None:
             text=TextBox(check=written),
             then=then,
             ended=ended(request),
+            draft=(OptionKind.DENY, request.key, request.digest),
         )
     )
 

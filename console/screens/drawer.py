@@ -6,7 +6,7 @@ one would be painted whole at every change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import ClassVar, Final, NamedTuple
 
 from textual import on
@@ -26,6 +26,7 @@ from widgets.text_prompt import TextPrompt
 from widgets.tones import Segment
 
 _MOST_SHARE: Final = 0.6
+_DRAFTS_MOST: Final = 64
 
 
 class _Says(NamedTuple):
@@ -65,6 +66,7 @@ class Drawer(Vertical):
         self._ask: Ask | None = None
         self._problem = NOTHING
         self._back: Widget | None = None
+        self._drafts: dict[Hashable, str] = {}
 
     def compose(self) -> ComposeResult:
         yield StatusBar(id="drawer-title", marks=self._marks)
@@ -93,7 +95,7 @@ class Drawer(Vertical):
         self._ask = ask
         self._asked_at = self._clock()
         self._problem = NOTHING
-        self._take_keys(ask, "")
+        self._take_keys(ask, self._drafts.get(ask.draft, "") if ask.draft is not None else "")
 
     def _take_keys(self, ask: Ask, written: str) -> None:
         prompt, choices = self.query_one(TextPrompt), self.query_one(Choices)
@@ -130,7 +132,7 @@ class Drawer(Vertical):
         title.display, hint.display = not writes, not writes or bool(said[0])
 
     def _hint(self, ask: Ask) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
-        leave: Segment = (Clean("esc  leave it"), "quiet")
+        leave: Segment = (Clean("esc  leave it" if ask.choices or ask.text else "esc  close it"), "quiet")
         ended = ask.ended()
         if ended:
             return ((Clean(f"{ended}: nothing can be sent any more"), "attention"),), (leave,)
@@ -142,8 +144,10 @@ class Drawer(Vertical):
             say = f"space marks, enter  {ask.enter}"
         elif ask.cursor:
             say = f"its key, or arrows and enter  {ask.enter}"
-        else:
+        elif ask.choices:
             say = "press the key of your choice"
+        else:
+            say = "arrows and pages scroll"
         return ((Clean(say), "quiet"),), (leave,)
 
     # -------------------------------------------------------------- answers
@@ -172,7 +176,19 @@ class Drawer(Vertical):
     @on(TextPrompt.Cancelled)
     def _left(self, event: TextPrompt.Cancelled) -> None:
         event.stop()
+        self._keep(event.text)
         self.close()
+
+    def _keep(self, written: str) -> None:
+        """Keep what was written and not sent, for the same question asked again; never a secret."""
+        ask = self._ask
+        if ask is None or ask.draft is None or ask.text is None or ask.text.secret:
+            return
+        self._drafts.pop(ask.draft, None)
+        if written.strip():
+            self._drafts[ask.draft] = written
+            if len(self._drafts) > _DRAFTS_MOST:
+                del self._drafts[next(iter(self._drafts))]
 
     def _taken(self, places: tuple[int, ...]) -> None:
         ask = self._ask
@@ -180,6 +196,8 @@ class Drawer(Vertical):
             return
         if not self.armed:
             # A key typed ahead was meant for something else.
+            self._problem = Clean("too soon: again")
+            self.refresh_drawer()
             return
         chosen = [ask.choices[place] for place in places]
         self._problem = next((choice.blocked for choice in chosen if choice.blocked), NOTHING)
@@ -189,6 +207,8 @@ class Drawer(Vertical):
             self._give(ask, Answer(values=tuple(choice.value for choice in chosen)))
 
     def _give(self, ask: Ask, answer: Answer) -> None:
+        if ask.draft is not None:
+            self._drafts.pop(ask.draft, None)
         ask.then(answer)
         # `then` may have asked the next thing.
         if self._ask is ask:
@@ -196,11 +216,12 @@ class Drawer(Vertical):
 
     def close(self) -> None:
         """Give the keys back to where they were."""
-        self._ask = None
-        self._problem = NOTHING
         prompt = self.query_one(TextPrompt)
         if prompt.is_open:
+            self._keep(prompt.text)
             prompt.close()
+        self._ask = None
+        self._problem = NOTHING
         self.query_one(Choices).show(None)
         self.remove_class("-open")
         back, self._back = self._back, None

@@ -60,7 +60,7 @@ def quiet_roster(store: Store) -> Clean:
         return Clean("no sources: name one with `watchfloor connect URL`, or in the configuration")
     words = [word for source in sources if (word := _why_empty(source))]
     if words:
-        return Clean("; ".join(words))
+        return Clean("\n".join(words))
     return Clean("no sessions yet: `watchfloor run -- PROGRAM` starts one")
 
 
@@ -72,8 +72,9 @@ def _why_empty(source: Source) -> Clean:
         return Clean(f"{source.shown} refused: {source.why}" if source.why else f"{source.shown} refused")
     if source.live:
         return NOTHING if source.listed else Clean(f"{source.shown}: waiting for its sessions")
-    if source.contact in _CONNECTS and source.lost_since is None:
-        return Clean(f"connecting to {source.shown}")
     why = f": {source.why}" if source.why else ""
     tries = f", try {source.tries}" if source.tries > 1 else ""
-    return Clean(f"{source.shown} cannot be reached{why}{tries}")
+    if source.contact in _CONNECTS and source.lost_since is None:
+        return Clean(f"{source.shown} connecting{why}{tries}")
+    word = "lost" if source.contact in (Contact.LOST, Contact.CONNECTING) else source.contact.value
+    return Clean(f"{source.shown} {word}{why}{tries}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from console.actions import Action
 from console.fleet.apply import Fleet
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from console.screens.board import Board
     from console.screens.sight import Sight
     from watchfloor.connector import Clock
+
+
+_AFTER_THE_END: Final = frozenset({"approve", "options", "answer"})
+"""What a card allows once its end was seen; denying is possible before."""
 
 
 class Interventions:
@@ -67,13 +72,24 @@ class Interventions:
     def decide(self, action: Action, flow: Decide) -> None:
         """Decide the request on the card; without one, show it first."""
         shown = self._sight.shown
+        again = f"read it first, then {self._keys.shown(action.id)} again"
         if shown is None:
             waiting = self._sight.waiting_here()
             if waiting is None:
                 self._refuse(action, None)
             else:
                 self._show(waiting.key)
-                self.say(Clean(f"read it first, then {self._keys.shown(action.id)} again"))
+                self.say(Clean(again))
+            return
+        if self._board.covered:
+            # Put on the card once more, it begins at its beginning.
+            self._board.show_card(None, self._clock())
+            self._show(shown.key)
+            self.say(Clean(again), "attention")
+            return
+        if (behind := self._sight.behind()) is not None:
+            self._show(behind.key)
+            self.say(Clean(f"another request: {again}"))
             return
         request = self.fleet.requests.get(shown.key)
         session = self.fleet.sessions.get(shown.key.owner)
@@ -99,7 +115,14 @@ class Interventions:
 
     def standing(self, action: Action) -> Standing:
         """How an action stands for what the operator looks at."""
-        return self._standing(action, self._sight.request())
+        stands = self._standing(action, self._sight.request())
+        if stands.works and action.id in _AFTER_THE_END and self._unread():
+            return replace(stands, reason=Clean("read to the end first"))
+        return stands
+
+    def _unread(self) -> bool:
+        shown = self._sight.shown
+        return shown is not None and not shown.whole and self._sight.behind() is None
 
     def _standing(self, action: Action, request: Request | None) -> Standing:
         selected, now = self._sight.selected, self._clock()

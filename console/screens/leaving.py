@@ -32,15 +32,20 @@ def consequences(store: Store, ours: frozenset[str]) -> tuple[Segment, ...]:
     """What leaving means for the sessions, one line each."""
     alive = [s for s in store.sessions.values() if not s.placeholder and s.lifecycle not in TERMINAL]
     ending = [session for session in alive if _ends_with_us(store, ours, session)]
-    staying = len(alive) - len(ending)
+    staying = [session for session in alive if not _ends_with_us(store, ours, session)]
+    heard = sum(store.sources[session.key.source].live for session in staying)
+    unheard = len(staying) - heard
     gone = {session.key for session in ending}
     lines: list[Segment] = []
     if ending:
         demo = all(session.demo for session in ending)
         what = f"the demo and its {_count(len(ending), 'agent')}" if demo else _listed(ending)
         lines.append((Clean(f"with this console end {what}"), "attention"))
-    if staying:
-        lines.append((Clean(f"without it go on {_count(staying, 'session')} elsewhere"), "plain"))
+    if heard:
+        lines.append((Clean(f"{_count(heard, 'session')} go{'es' if heard == 1 else ''} on without it"), "plain"))
+    if unheard:
+        their = "its state is" if unheard == 1 else "their state is"
+        lines.append((Clean(f"contact with {_count(unheard, 'session')} is lost: {their} not known"), "lost"))
     waiting = sum(1 for request in store.requests.values() if request.open and request.key.owner not in gone)
     if waiting:
         lines.append((Clean(f"open until somebody decides: {_count(waiting, 'request')}"), "plain"))

@@ -23,8 +23,13 @@ class Shown:
         self._digest = digest
 
     def painted(self, now: int) -> None:
-        """Its beginning has come onto the terminal."""
+        """Its beginning has come onto the terminal, or it has come back from behind something else."""
         self._opened = self._changed = now
+
+    def covered(self, now: int) -> None:
+        """Something else stands where it was: once it is back, keys count no sooner than for a new one."""
+        if self._opened is not None:
+            self._opened = self._changed = now
 
     def disturbed(self, now: int) -> None:
         """Something took the operator's eyes off it."""

@@ -30,8 +30,19 @@ class Sight:
         return waiting[0] if waiting else None
 
     def request(self) -> Request | None:
-        """What a decision would be about: the request on the card, else the oldest of the selected session."""
+        """What a decision would be about: the request on the card while it is open, else the oldest of its session."""
         if self.shown is None:
             return self.waiting_here()
         request = self._store.requests.get(self.shown.key)
-        return request if request is not None and request.open else None
+        return request if request is not None and request.open else self.behind()
+
+    def behind(self) -> Request | None:
+        """What waits longest in the session of a card that is dead; None while the card takes a decision."""
+        if self.shown is None:
+            return None
+        request = self._store.requests.get(self.shown.key)
+        if request is not None and request.open:
+            return None
+        session = self._store.sessions.get(self.shown.key.owner)
+        waiting = session.open_requests() if session is not None else []
+        return waiting[0] if waiting else None

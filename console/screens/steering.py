@@ -17,7 +17,7 @@ from console.screens.desk import Desk
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Primitive, ReseedMode
 
-_VERB: Final[Mapping[Primitive, str]] = MappingProxyType({Primitive.RESEED: "clear it", Primitive.SEND: "send it"})
+_VERB: Final[Mapping[Primitive, str]] = MappingProxyType({Primitive.RESEED: "clear", Primitive.SEND: "send"})
 
 
 def name_of(session: Session) -> Clean:
@@ -59,6 +59,7 @@ def send(desk: Desk, session: Session) -> None:
             text=TextBox(check=written),
             then=then,
             ended=gone(desk, session),
+            draft=(Primitive.SEND, session.key, session.attempt),
         )
     )
 
@@ -93,7 +94,7 @@ def stop(desk: Desk, session: Session) -> None:
     variants = [("stop", "y", "stop it", False)]
     profile = desk.fleet.profile(session)
     if profile is not None and profile.options.get(Primitive.STOP, {}).get("kill"):
-        variants.append(("kill", "k", "kill it, without waiting", True))
+        variants.append(("kill", "K", "kill it, without waiting", True))
     commands: dict[str, Intent] = {}
     choices: list[Choice] = []
     for value, key, label, kill in variants:
@@ -123,7 +124,8 @@ def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Inte
     choices: list[Choice] = []
     if gated.gentle is not None:
         choices.append(Choice("gently", Clean("u"), Clean("rather queue it until the turn ends")))
-    label = Clean(f"yes, {_VERB.get(gated.primitive, gated.primitive.value)}")
+    verb = _VERB.get(gated.primitive, gated.primitive.value)
+    label = Clean(f"yes, {verb} it" if gated.primitive in _VERB else f"yes, {verb}")
     choices.append(Choice("yes", Clean("y"), label, tone="failed"))
 
     def then(answer: Answer) -> None:
@@ -134,7 +136,7 @@ def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Inte
 
     desk.ask(
         Ask(
-            title=((Clean(f"{gated.primitive.value} {_named(desk, session)}?"), "failed"),),
+            title=((Clean(f"{verb} {_named(desk, session)}?"), "failed"),),
             about=tuple((Clean(line), "plain") for line in gated.confirm),
             choices=tuple(choices),
             then=then,

@@ -257,7 +257,7 @@ async def test_clearing_the_conversation_is_confirmed(host: Host, tmp_path: Path
         await console.state("listener", Lifecycle.IDLE)
         assert host.core.session(id).conversation.messages
         await console.press("R")
-        assert "reseed listener (local), attempt 1?" in console.asking
+        assert "clear listener (local), attempt 1?" in console.asking
         assert "forgets the whole conversation" in console.asking
         await _choose(console, "y")
         await console.until(lambda: not host.core.session(id).conversation.messages, "it forgets")
@@ -364,7 +364,7 @@ async def test_leaving_says_what_goes_on(host: Host, tmp_path: Path) -> None:
         await console.state("worker", Lifecycle.RUNNING)
         await console.press("q")
         assert "quit?" in console.asking
-        assert "without it go on 1 session elsewhere" in console.asking
+        assert "1 session goes on without it" in console.asking
         await console.press("escape")
         assert console.asking == ""
         await console.press("ctrl+c")

@@ -47,9 +47,9 @@ async def test_a_source_that_is_not_heard_is_not_commanded(stage: Stage) -> None
 @pytest.mark.parametrize(
     ("contact", "why", "says"),
     [
-        (Contact.CONNECTING, "", "connecting to local"),
+        (Contact.CONNECTING, "", "local connecting"),
         (Contact.REFUSED, "401: wrong token", "local refused: 401: wrong token"),
-        (Contact.LOST, "connection refused", "local cannot be reached: connection refused, try 3"),
+        (Contact.LOST, "connection refused", "local lost: connection refused, try 3"),
     ],
 )
 async def test_an_empty_roster_says_why(tmp_path: Path, contact: Contact, why: str, says: str) -> None:
@@ -125,7 +125,7 @@ async def test_leaving_says_what_ends_with_the_console(tmp_path: Path) -> None:
         await stage.show()
         await stage.press("q")
         assert "with this console end mine, wire" in stage.console.asking
-        assert "without it go on 1 session elsewhere" in stage.console.asking
+        assert "1 session goes on without it" in stage.console.asking
 
 
 async def test_the_exact_action_is_copied_as_it_was_cleaned(stage: Stage) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from tests.screens.stage import until
 from tests.screens.widget_kit import Action, Bench, Card, Field, Option, check_harmless, lines, strips, texts, tones
 from watchfloor.text import Clean
 from widgets.card_layout import TEXT_AT, body_lines, content_of, option_lines
@@ -408,8 +409,8 @@ async def test_a_card_that_is_not_displayed_is_not_seen() -> None:
         await pilot.pause()
         assert not ended(card)
         card.display = True
-        await pilot.pause()
-        assert ended(card)
+        # A frame of its own has to come onto the terminal, which an idle moment of the queues does not wait for.
+        await until(pilot, lambda: ended(card), lambda: "the card is seen once it is displayed")
 
 
 async def test_a_low_card_scrolls_as_a_whole_and_ends_with_its_options() -> None:

@@ -169,5 +169,5 @@ async def test_asking_again_keeps_where_the_focus_goes_back_to() -> None:
 
 def test_messages_name_their_prompt() -> None:
     prompt = TextPrompt()
-    for message in (TextPrompt.Submitted(prompt, "x"), TextPrompt.Cancelled(prompt)):
+    for message in (TextPrompt.Submitted(prompt, "x"), TextPrompt.Cancelled(prompt, "x")):
         assert message.control is prompt
