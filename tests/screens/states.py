@@ -9,10 +9,11 @@ from typing import Any, Final
 from textual.pilot import Pilot
 
 from console.app import Watchfloor
-from console.fleet.facts import RequestKey
+from console.fleet.facts import RequestKey, SessionKey
 from tests.screens.stage import Clock, StagedHost, shown
 from watchfloor.protocol import model as m
 from watchfloor.words import Contact, OptionKind, Scope
+from widgets.roster import Roster
 
 _PAUSABLE: Final[Mapping[str, Any]] = {"pause": {}, "resume": {}}
 _APPROVABLE: Final[Mapping[str, Any]] = {"approve": {}}
@@ -177,6 +178,9 @@ async def _long_command(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> Non
     scene.farm.session("shop-migration", _MOST, lifecycle="waiting")
     _open(scene.farm, "shop-migration", "r9", (action,), (_ALLOW, _DENY), about="adds a column to every partition")
     clock.now += 600_000
+    await shown(pilot, app)
+    # What the selected session asks is shown before anything else.
+    app.fleet_screen.query_one(Roster).select(SessionKey("build-farm", "shop-migration"))
     await shown(pilot, app)
     await pilot.press("i")
     await shown(pilot, app)
