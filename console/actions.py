@@ -126,6 +126,14 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned"),
     Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True),
     Action("quit", ("q",), "quit", "leave; says first what goes on and what ends", Group.APPLICATION, footer=True),
+    Action(
+        "suspend",
+        ("ctrl+z",),
+        "suspend",
+        "back to the shell, until its fg",
+        Group.APPLICATION,
+        everywhere=True,
+    ),
     Action("leave", ("ctrl+c", "ctrl+q"), "leave", "close what is asked; quit", Group.APPLICATION, everywhere=True),
 )
 

@@ -11,7 +11,7 @@ import getpass
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -25,12 +25,14 @@ from console.config import state_folder
 from console.demo.process import NAME as DEMO
 from console.hub import Hub
 from console.keymap import keymap
+from console.lifeline import Lifeline
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
 from console.screens.help import HelpScreen
 from themes.loader import DEFAULT_THEME, load_glyphs, load_theme
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from textual.worker import Worker
 
     from console.config import Config
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from watchfloor.connector import Clock, Target
 
 _BEHIND_THE_FIRST_PAINT: Final = ("console.connectors.registry", "console.connectors.native", "console.commands")
+
+_TURNS_IN_S: Final = 1.0
+"""Seconds within which an event loop that still turns has let go of the sources."""
 
 
 def run(
@@ -58,6 +63,7 @@ def run(
 
     Raises whatever the application could not handle, with the terminal as it was before.
     """
+    lifeline = Lifeline()
     app = Watchfloor(
         targets=targets,
         config=config,
@@ -68,8 +74,10 @@ def run(
         clock=now_ms,
         by=_operator(targets),
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
+        lifeline=lifeline,
     )
-    app.run(mouse=config.mouse)
+    with lifeline:
+        app.run(mouse=config.mouse)
     # The terminal is itself again, and an impatient key would be a signal: it must not cut off what is left to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if app.failure is not None:
@@ -116,6 +124,7 @@ class Watchfloor(App[int]):
         read_only: bool = False,
         discovery: Discovery | None = None,
         ground: str = "",
+        lifeline: Lifeline | None = None,
         keys: Mapping[str, str] | None = None,
         tz: tzinfo | None = None,
     ) -> None:
@@ -131,6 +140,7 @@ class Watchfloor(App[int]):
             read_only: No intervention leaves this console.
             discovery: Looks for hosts of this machine that come and go while the console is open.
             ground: Why these are its sources, for the operator to read.
+            lifeline: Watches over the terminal; None where there is none to be lost.
             keys: Other keys than the usual ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
         """
@@ -140,6 +150,9 @@ class Watchfloor(App[int]):
         self._targets = tuple(targets)
         self._demo = demo
         self._discovery = discovery
+        self._lifeline = lifeline
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._leaving = False
         self._looking: Worker[None] | None = None
         self._clock = clock
         self._collector = Collector()
@@ -176,11 +189,9 @@ class Watchfloor(App[int]):
 
     def on_mount(self) -> None:
         """Be ready to be ended from outside, and begin once the first frame is out."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            # Ended from outside, the terminal must be given back all the same.
-            with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(number, lambda status: self.exit(return_code=status), 128 + number)
+        self._loop = asyncio.get_running_loop()
+        if self._lifeline is not None:
+            self._lifeline.hold(self)
         self.call_after_refresh(self._begin)
 
     async def on_unmount(self) -> None:
@@ -191,6 +202,68 @@ class Watchfloor(App[int]):
         await self.hub.close()
         if self._demo is not None:
             await asyncio.to_thread(self._demo.stop)
+
+    # --- the terminal ----------------------------------------------------------------------
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave. From now on no key is taken for anything else, and no signal for a wish to sleep."""
+        self._leave()
+        super().exit(result, return_code, message)
+
+    def _leave(self) -> None:
+        self._leaving = True
+        if self._lifeline is not None:
+            self._lifeline.leaving()
+
+    def end(self, status: int) -> None:
+        """Leave with this status; from any thread or signal handler."""
+        self._soon(lambda: self.exit(return_code=status))
+
+    def part(self) -> None:
+        """Let go of the sources and of the demo, from another thread.
+
+        Where the event loop stands still there is nothing to be done here: the end of the process lets go of all, and
+        a demo that waits for us to take leave of it would only be kept from ending.
+        """
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):
+                closing = asyncio.run_coroutine_threadsafe(self.hub.close(), self._loop)
+                try:
+                    closing.result(_TURNS_IN_S)
+                except TimeoutError:
+                    return
+        if self._demo is not None:
+            self._demo.stop()
+
+    def sleep(self) -> None:
+        """Stop as the terminal's suspend key asks; from any thread or signal handler."""
+        self._soon(self.action_suspend)
+
+    def wake(self) -> None:
+        """Take the terminal once more, which somebody else may have had; from any thread or signal handler."""
+        self._soon(self._take_terminal)
+
+    def _soon(self, act: Callable[[], None]) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(act)
+
+    def _take_terminal(self) -> None:
+        if not self._leaving:
+            with self.suspend():
+                pass
+
+    def action_suspend(self) -> None:
+        """Give the terminal back to the shell that started us, until it lets us go on."""
+        if self._leaving:
+            return
+        if self._lifeline is None or not self._lifeline.can_sleep:
+            self.fleet_screen.say("no shell is there that could wake this console: it stays")
+            return
+        with self.suspend():
+            self._lifeline.sleep()
+
+    # --- beginning and ending --------------------------------------------------------------
 
     def action_leave(self) -> None:
         """Close what is asked; where nothing is, ask whether to leave."""
@@ -229,6 +302,7 @@ class Watchfloor(App[int]):
     def _fatal_error(self) -> None:
         # The toolkit would print a traceback with the values of all local variables, tokens among them. The failure
         # is raised from `run` instead, once the terminal is itself again.
+        self._leave()
         fault = self._exception
         self.failure = getattr(fault, "error", None) or fault
         self._close_messages_no_wait()

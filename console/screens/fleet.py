@@ -249,7 +249,7 @@ class FleetScreen(Screen[None]):
         self._board.key_pressed()
         action = self._actions.get(id)
         if action is None:
-            self._say(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches", "attention")
+            self.say(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches", "attention")
         elif (decide := DECIDES.get(id)) is not None:
             self._interventions.decide(action, decide)
         elif (steer := STEERS.get(id)) is not None:
@@ -258,7 +258,7 @@ class FleetScreen(Screen[None]):
             ACTS[id](self)
         self.paint()
 
-    def _say(self, text: str, tone: Tone = "plain") -> None:
+    def say(self, text: str, tone: Tone = "plain") -> None:
         """One line of our own words to the operator."""
         self._board.say(Clean(text), tone, self._clock())
 
@@ -300,9 +300,9 @@ class FleetScreen(Screen[None]):
         """Show the request that waits longest, or the one behind that which is shown."""
         key = next_request(self._hub.fleet, self._sight.shown.key if self._sight.shown is not None else None)
         if key is None:
-            self._say("nothing waits for you")
+            self.say("nothing waits for you")
         elif self._sight.shown is not None and key == self._sight.shown.key:
-            self._say("this is the only one that waits")
+            self.say("this is the only one that waits")
         else:
             self._board.roster.select(key.owner)
             self._sight.aimed = True
@@ -315,7 +315,7 @@ class FleetScreen(Screen[None]):
         self._sight.aimed = True
         request = self._sight.waiting_here()
         if request is None:
-            self._say("no request is open here")
+            self.say("no request is open here")
         elif self._sight.shown is None or self._sight.shown.key != request.key:
             self._open_card(request.key)
         else:
@@ -323,7 +323,7 @@ class FleetScreen(Screen[None]):
 
     def _open_card(self, key: RequestKey, *, focus: bool = True) -> None:
         if not self.furnished:
-            self._say("the console is still starting")
+            self.say("the console is still starting")
             return
         request = self._hub.fleet.requests[key]
         self._sight.shown = Shown(key, request.digest, self._clock())
@@ -355,7 +355,7 @@ class FleetScreen(Screen[None]):
     def toggle_facts(self) -> None:
         """Show the facts where there is no room for them beside."""
         if not self.has_class("-narrow"):
-            self._say("the facts stand at the right")
+            self.say("the facts stand at the right")
             return
         self.toggle_class("-facts")
         shown = self.has_class("-facts")
@@ -389,10 +389,10 @@ class FleetScreen(Screen[None]):
         line = self._board.last_line()
         text = copied(self._hub.fleet, self._sight.selected, shown.key if shown is not None else None, line)
         if not text:
-            self._say("there is nothing to copy here")
+            self.say("there is nothing to copy here")
             return
         self.app.copy_to_clipboard(text)
-        self._say(f"copied {len(text):,} characters")
+        self.say(f"copied {len(text):,} characters")
 
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""

@@ -52,12 +52,16 @@ KEYS: Final[Mapping[str, bytes]] = {
     "pagedown": b"\x1b[6~",
     "backspace": b"\x7f",
     "ctrl+c": b"\x03",
+    "ctrl+z": b"\x1a",
     "space": b" ",
 }
 
 
 class Terminal:
-    """A program in a terminal of `size` (columns, rows). Use it as a context manager; its end ends the program."""
+    """A program in a terminal of `size` (columns, rows). Use it as a context manager; its end ends the program.
+
+    `controls`: the terminal is the program's controlling one, so that it gets the terminal's signals.
+    """
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class Terminal:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        controls: bool = True,
     ) -> None:
         columns, rows = size
         self.raw = bytearray()
@@ -90,7 +95,7 @@ class Terminal:
                 env=whole,
                 cwd=cwd,
                 start_new_session=True,
-                preexec_fn=_take_terminal,
+                preexec_fn=_take_terminal if controls else None,
             )
         finally:
             os.close(slave)
@@ -105,14 +110,18 @@ class Terminal:
 
     def close(self) -> None:
         """End the program, if it still runs, and give the terminal back."""
-        if self._fd < 0:
-            return
         for number, grace_s in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
             if self.process.poll() is None:
                 self.process.send_signal(number)
                 self.wait_until(lambda: self.process.poll() is not None, grace_s, or_fail=False)
-        os.close(self._fd)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the terminal, as when its window is closed or the line drops."""
+        if self._fd >= 0:
+            os.close(self._fd)
         self._fd = -1
+        self._ended = True
 
     def screen(self) -> str:
         """What the terminal shows, one line a row."""

@@ -2,92 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.pty.harness import Terminal
-
-WATCHFLOOR = (sys.executable, "-m", "console.cli.main")
-SLOW_S = 60.0
-
-PROGRAM = """
-import os, pathlib, sys, time
-pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
-n = 0
-while True:
-    n += 1
-    print("line", n, flush=True)
-    time.sleep(0.02)
-"""
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the console finds nothing of the machine that it runs on."""
-    return {
-        "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-        "WATCHFLOOR_RUNTIME_DIR": str(tmp_path / "run"),
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-    }
-
-
-@contextmanager
-def program(env: Mapping[str, str], folder: Path, *options: str) -> Iterator[tuple[str, int]]:
-    """`watchfloor run -- PROGRAM` in a process of its own; yields its URL and the program's process id."""
-    pid_file = folder / "pid"
-    words = [*WATCHFLOOR, "run", "--serve", "127.0.0.1:0", "--name", "counter", *options]
-    with subprocess.Popen(
-        [*words, "--", sys.executable, "-c", PROGRAM, str(pid_file)],
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stderr is not None
-            first = process.stderr.readline()
-            found = re.search(r"listening on (ws://\S+)", first)
-            assert found, first
-            yield found[1], _pid(pid_file, process)
-        finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _pid(file: Path, process: subprocess.Popen[str]) -> int:
-    for _ in range(3_000):
-        if file.exists() and (text := file.read_text()):
-            return int(text)
-        try:
-            process.wait(0.01)
-        except subprocess.TimeoutExpired:
-            continue
-        break
-    raise AssertionError("the program did not start")
-
-
-def process_state(pid: int) -> str:
-    """The state of a process as the process table has it, such as "T" for stopped."""
-    done = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return done.stdout.strip()[:1]
-
-
-def console(env: Mapping[str, str], *words: str, size: tuple[int, int] = (100, 30)) -> Terminal:
-    return Terminal([*WATCHFLOOR, *words], size, env=env)
+from tests.pty.kit import SLOW_S, check_given_back, console, press_until, process_state, program
 
 
 def test_the_demo_does_what_is_approved_and_not_what_is_denied(env: dict[str, str]) -> None:
@@ -113,7 +37,7 @@ def test_the_demo_does_what_is_approved_and_not_what_is_denied(env: dict[str, st
         terminal.press("q")
         terminal.wait_for("with this console end the demo")
         terminal.wait_for(re.compile(r"y +quit"))
-        _press_until(terminal, "y", lambda: terminal.process.poll() is not None)
+        press_until(terminal, "y", lambda: terminal.process.poll() is not None)
         assert terminal.wait_exit() == 0
         assert not folder.exists()
 
@@ -148,16 +72,6 @@ def _demo_file(screen: str) -> tuple[Path, str]:
     return Path(folder[1]), action[1]
 
 
-def _press_until(terminal: Terminal, key: str, holds: object) -> None:
-    """Press a key again until it counts: what asks for it takes no key in its first moment."""
-    assert callable(holds)
-    for _ in range(40):
-        terminal.press(key)
-        if terminal.wait_until(holds, 0.5, or_fail=False):
-            return
-    raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
-
-
 def test_a_program_is_stopped_and_goes_on_in_the_process_table(env: dict[str, str], tmp_path: Path) -> None:
     with program(env, tmp_path) as (url, pid), console(env, "connect", url) as terminal:
         terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
@@ -172,7 +86,7 @@ def test_a_program_is_stopped_and_goes_on_in_the_process_table(env: dict[str, st
         terminal.wait_for(re.compile(r"running +counter"))
         terminal.press("X")
         terminal.wait_for("stop counter")
-        _press_until(terminal, "y", lambda: process_state(pid) == "")
+        press_until(terminal, "y", lambda: process_state(pid) == "")
         terminal.wait_for(re.compile(r"stopped +counter"))
 
 
@@ -209,9 +123,9 @@ def test_whatever_ends_it_gives_the_terminal_back(env: dict[str, str], how: str)
             key = "q" if how == "keys" else "ctrl+c"
             terminal.press(key)
             terminal.wait_for("quit?")
-            _press_until(terminal, "y" if how == "keys" else key, lambda: terminal.process.poll() is not None)
+            press_until(terminal, "y" if how == "keys" else key, lambda: terminal.process.poll() is not None)
             assert terminal.wait_exit() == 0
-        _check_given_back(terminal)
+        check_given_back(terminal)
 
 
 def test_a_fault_of_our_own_is_one_line_and_not_a_broken_terminal(env: dict[str, str], tmp_path: Path) -> None:
@@ -230,7 +144,7 @@ def test_a_fault_of_our_own_is_one_line_and_not_a_broken_terminal(env: dict[str,
         terminal.wait_for("STATE", SLOW_S)
         terminal.press("i")
         assert terminal.wait_exit() == 1
-        _check_given_back(terminal)
+        check_given_back(terminal)
         after = bytes(terminal.raw).rpartition(b"\x1b[?1049l")[2]
         assert b"LookupError" in after
         assert b"Traceback" not in after
@@ -242,10 +156,3 @@ def test_the_first_frame_comes_before_anybody_answers(env: dict[str, str]) -> No
         screen = terminal.wait_for("STATE", SLOW_S)
         assert "127.0.0.1:9 connecting" in screen or "127.0.0.1:9 lost" in screen
         assert "127.0.0.1:10 connecting" in screen or "127.0.0.1:10 lost" in screen
-
-
-def _check_given_back(terminal: Terminal) -> None:
-    raw = bytes(terminal.raw)
-    assert raw.rfind(b"\x1b[?1049l") > raw.rfind(b"\x1b[?1049h"), "the alternate screen was not left"
-    assert raw.rfind(b"\x1b[?25h") > raw.rfind(b"\x1b[?25l"), "the cursor is still hidden"
-    assert raw.rfind(b"\x1b[?1000l") > raw.rfind(b"\x1b[?1000h"), "the mouse is still taken"

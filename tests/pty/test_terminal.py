@@ -1,0 +1,228 @@
+"""The terminal that is lost, taken away or given back: the console ends, sleeps or goes on, and never hangs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.pty.harness import Terminal
+from tests.pty.kit import SLOW_S, WATCHFLOOR, check_given_back, console, press_until, process_state, program
+
+ENDS_S = 10.0
+PROMPT = "ready>"
+SHELL = ("/bin/sh", "-i")
+
+
+def children(pid: int) -> list[int]:
+    done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(word) for word in done.stdout.split()]
+
+
+def folders(place: Path) -> list[Path]:
+    return list(place.glob("watchfloor-demo-*"))
+
+
+def open_demo(env: dict[str, str], place: Path, *, controls: bool = True) -> Terminal:
+    """The console on its own demo, which streams faster than it is read."""
+    words = [*WATCHFLOOR, "demo", "--rate", "400"]
+    return Terminal(words, (120, 40), env={**env, "TMPDIR": str(place)}, controls=controls)
+
+
+def wait_gone(terminal: Terminal, demo: list[int], place: Path) -> float:
+    """Wait for the end of console, demo and its folder; returns the seconds that the console took."""
+    begun = time.monotonic()
+    terminal.wait_until(lambda: terminal.process.poll() is not None, ENDS_S, what="the end of the console")
+    took = time.monotonic() - begun
+    terminal.wait_until(lambda: not any(map(process_state, demo)), ENDS_S, what="the end of the demo")
+    terminal.wait_until(lambda: not folders(place), ENDS_S, what="the end of the demo's folder")
+    return took
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["read", "unread"])
+@pytest.mark.parametrize("controls", [True, False], ids=["with-sighup", "without"])
+def test_a_lost_terminal_ends_the_console_and_its_demo(
+    env: dict[str, str], tmp_path: Path, controls: bool, reads: bool
+) -> None:
+    with open_demo(env, tmp_path, controls=controls) as terminal:
+        terminal.wait_for("need you", SLOW_S)
+        demo = children(terminal.process.pid)
+        assert demo
+        assert folders(tmp_path)
+        if not reads:
+            fill(terminal)
+        terminal.hang_up()
+        assert wait_gone(terminal, demo, tmp_path) < 5
+        assert terminal.process.returncode == 128 + signal.SIGHUP
+
+
+def fill(terminal: Terminal) -> None:
+    """Read nothing until the console waits for its terminal: it shows no more when keys are pressed."""
+    waits = time.monotonic() + SLOW_S
+    before = -1.0
+    while (used := processor_s(terminal.process.pid)) != before:
+        assert time.monotonic() < waits, "the console never stood still"
+        before = used
+        time.sleep(1)
+
+
+def processor_s(pid: int) -> float:
+    """Processor time that a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# A program that shares the terminal, and sets it so that what finds no room at once is not written at all.
+UNBLOCKS = """
+import os, sys, time
+if os.fork() == 0:
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.02)
+    os.set_blocking(2, False)
+    os.rename(sys.argv[1], sys.argv[1] + ".done")
+    os._exit(0)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def test_a_terminal_that_can_no_longer_be_written_to_is_lost(env: dict[str, str], tmp_path: Path) -> None:
+    now = tmp_path / "now"
+    words = [sys.executable, "-c", UNBLOCKS, str(now), *WATCHFLOOR, "demo", "--rate", "400"]
+    # Without buffers Python would drop what was not written, and say nothing.
+    with Terminal(words, (120, 40), env={**env, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": ""}) as terminal:
+        terminal.wait_for("need you", SLOW_S)
+        demo = children(terminal.process.pid)
+        now.touch()
+        terminal.wait_until(Path(f"{now}.done").exists, what="the terminal to be set")
+        assert terminal.process.wait(SLOW_S) == 128 + signal.SIGHUP
+        wait_gone(terminal, demo, tmp_path)
+
+
+BREAKS = """
+import threading, time
+from console.lifeline import Lifeline
+with Lifeline():
+    print("\\x1b[?1049h\\x1b[?25l\\x1b[?1000h", flush=True)
+    threading.Thread(target=lambda: 1 / 0, name="textual-output").start()
+    time.sleep(60)
+"""
+
+
+def test_what_still_can_be_written_gives_the_terminal_back(env: dict[str, str]) -> None:
+    with Terminal([sys.executable, "-c", BREAKS], env=env) as terminal:
+        assert terminal.wait_exit() == 128 + signal.SIGHUP
+        terminal.wait_for("watchfloor: the terminal could no longer be written to")
+        check_given_back(terminal)
+        assert b"Traceback" not in terminal.raw
+
+
+def test_a_terminal_that_was_left_in_a_bad_way_is_taken_all_the_same(env: dict[str, str]) -> None:
+    unblocked = "import os, sys; os.set_blocking(2, False); os.execv(sys.argv[1], sys.argv[1:])"
+    words = [sys.executable, "-c", unblocked, *WATCHFLOOR, "connect", "ws://127.0.0.1:9"]
+    with Terminal(words, (120, 40), env={**env, "PYTHONUNBUFFERED": ""}) as terminal:
+        terminal.wait_for("127.0.0.1:9 lost", SLOW_S)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_console_that_waits_for_its_terminal(
+    env: dict[str, str], tmp_path: Path, number: signal.Signals
+) -> None:
+    with open_demo(env, tmp_path) as terminal:
+        terminal.wait_for("need you", SLOW_S)
+        demo = children(terminal.process.pid)
+        fill(terminal)
+        terminal.process.send_signal(number)
+        begun = time.monotonic()
+        terminal.process.wait(ENDS_S)
+        assert time.monotonic() - begun < 5
+        assert terminal.process.returncode == 128 + number
+        wait_gone(terminal, demo, tmp_path)
+
+
+def test_a_console_goes_to_sleep_and_wakes_as_a_job_of_its_shell(env: dict[str, str], tmp_path: Path) -> None:
+    with (
+        program(env, tmp_path) as (url, pid),
+        Terminal(SHELL, (100, 30), env={**env, "PS1": f"{PROMPT} ", "ENV": ""}) as terminal,
+    ):
+        terminal.wait_for(PROMPT)
+        terminal.write(f"{shlex.join(WATCHFLOOR)} connect {url}\r".encode())
+        terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
+        (job,) = children(terminal.process.pid)
+        for _ in range(2):
+            terminal.press("ctrl+z")
+            terminal.wait_until(lambda: process_state(job) == "T", what="the console to stop")
+            terminal.wait_for(PROMPT)
+            check_given_back(terminal)
+            terminal.write(b"echo al''ive\r")
+            terminal.wait_for(re.compile(r"^alive", re.MULTILINE))
+            terminal.write(b"fg\r")
+            terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
+            newest = int(re.findall(r"line (\d+)", terminal.wait_for(re.compile(r"line \d+")))[-1])
+            terminal.wait_for(re.compile(rf"line {newest + 50}\b"), SLOW_S)
+        # The keys are the console's again, each once.
+        terminal.press("p")
+        terminal.wait_until(lambda: process_state(pid) == "T", what="the program to stop")
+        terminal.press("r")
+        terminal.wait_for("effect seen: running")
+        terminal.press("q")
+        terminal.wait_for("quit?")
+        press_until(terminal, "y", lambda: process_state(job) == "")
+        check_given_back(terminal)
+        leave_shell(terminal)
+
+
+def leave_shell(terminal: Terminal) -> None:
+    """End the shell, whatever was typed at its prompt."""
+    terminal.write(b"\x15exit\r")
+    terminal.wait_exit()
+
+
+def test_a_console_that_nobody_could_wake_says_so_and_stays(env: dict[str, str]) -> None:
+    with console(env, "connect", "ws://127.0.0.1:9") as terminal:
+        terminal.wait_for("127.0.0.1:9 lost", SLOW_S)
+        terminal.press("ctrl+z")
+        terminal.wait_for("no shell is there that could wake this console")
+        assert process_state(terminal.process.pid) != "T"
+
+
+def test_a_console_that_was_stopped_by_force_takes_its_terminal_again(env: dict[str, str]) -> None:
+    with console(env, "connect", "ws://127.0.0.1:9") as terminal:
+        terminal.wait_for("127.0.0.1:9 lost", SLOW_S)
+        terminal.process.send_signal(signal.SIGSTOP)
+        terminal.wait_until(lambda: process_state(terminal.process.pid) == "T", what="the console to stop")
+        terminal.raw.clear()
+        terminal.process.send_signal(signal.SIGCONT)
+        terminal.wait_until(lambda: b"\x1b[?1049h" in terminal.raw, what="the terminal to be taken")
+        terminal.press("q")
+        terminal.wait_for("quit?")
+        press_until(terminal, "y", lambda: terminal.process.poll() is not None)
+        assert terminal.wait_exit() == 0
+        check_given_back(terminal)
+
+
+def test_the_key_that_suspends_does_nothing_to_a_console_that_leaves(env: dict[str, str], tmp_path: Path) -> None:
+    with Terminal(SHELL, (100, 30), env={**env, "PS1": f"{PROMPT} ", "ENV": "", "TMPDIR": str(tmp_path)}) as terminal:
+        terminal.wait_for(PROMPT)
+        terminal.write(f"{shlex.join(WATCHFLOOR)} demo\r".encode())
+        terminal.wait_for("need you", SLOW_S)
+        terminal.press("q")
+        terminal.wait_for(re.compile(r"y +quit"))
+        press_until(terminal, "y", lambda: b"\x1b[?1049l" in terminal.raw)
+        # The terminal is the shell's again, and the demo still has to end.
+        for _ in range(3):
+            terminal.press("ctrl+z")
+            terminal.take_in(0.1)
+        terminal.wait_until(lambda: not children(terminal.process.pid), SLOW_S, what="the end of the console")
+        terminal.write(b"\x15jobs; echo no job\r")
+        screen = terminal.wait_for(re.compile(r"^no job", re.MULTILINE))
+        assert "Stopped" not in screen
+        check_given_back(terminal)
+        assert not folders(tmp_path)
+        leave_shell(terminal)
