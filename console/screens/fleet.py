@@ -17,8 +17,8 @@ from textual.screen import Screen
 from console.actions import ACTIONS, BY_ID, Action
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact, RequestKey, SessionKey
-from console.fleet.needs import next_request
 from console.screens import leaving
+from console.screens.asking import Ask
 from console.screens.availability import Standing
 from console.screens.board import Board, FactsPane
 from console.screens.copying import copied
@@ -298,7 +298,7 @@ class FleetScreen(Screen[None]):
 
     def show_next(self) -> None:
         """Show the request that waits longest, or the one behind that which is shown."""
-        key = next_request(self._hub.fleet, self._sight.shown.key if self._sight.shown is not None else None)
+        key = self._sight.next_request()
         if key is None:
             self.say("nothing waits for you")
         elif self._sight.shown is not None and key == self._sight.shown.key:
@@ -311,7 +311,10 @@ class FleetScreen(Screen[None]):
             self._open_card(key)
 
     def open_selected(self) -> None:
-        """Show the request of the selected session, the oldest if there are several."""
+        """Show the request of the selected session, the oldest if there are several; in the log, the whole event."""
+        if self.pane is self._board.log:
+            self._read_event()
+            return
         self._sight.aimed = True
         request = self._sight.waiting_here()
         if request is None:
@@ -320,6 +323,14 @@ class FleetScreen(Screen[None]):
             self._open_card(request.key)
         else:
             self.set_focus(self._board.card, scroll_visible=False)
+
+    def _read_event(self) -> None:
+        selected = self._board.selected_line()
+        if selected is None:
+            self.say("no event is here")
+            return
+        what, text = selected
+        self._interventions.ask(Ask(title=((what, "attention"),), about=((text, "plain"),), then=lambda _: None))
 
     def _open_card(self, key: RequestKey, *, focus: bool = True) -> None:
         if not self.furnished:
@@ -361,6 +372,14 @@ class FleetScreen(Screen[None]):
         shown = self.has_class("-facts")
         self.call_after_refresh(self.set_focus, self._board.facts if shown else self._board.roster)
 
+    def read_on(self) -> None:
+        """A page of the card while it is open, unless the log has the keys; else of the part that has them."""
+        card = self._board.card
+        if self._sight.shown is not None and not self._board.covered and self.pane is not self._board.log:
+            card.jump(card.scroll_offset.y + card.page_lines())
+        else:
+            ACTS["page_down"](self)
+
     @on(Roster.Selected)
     def _turned(self, event: Roster.Selected) -> None:
         event.stop()
@@ -387,7 +406,9 @@ class FleetScreen(Screen[None]):
         """Copy the exact action that is shown, or the line that is selected."""
         shown = self._sight.shown
         line = self._board.last_line()
-        text = copied(self._hub.fleet, self._sight.selected, shown.key if shown is not None else None, line)
+        text = line
+        if self.pane is not self._board.log:
+            text = copied(self._hub.fleet, self._sight.selected, shown.key if shown is not None else None, line)
         if not text:
             self.say("there is nothing to copy here")
             return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from console.fleet.state import Request, Session
 from console.screens import answering, deciding, steering
 from console.screens.desk import Desk
+from widgets.event_log import EventLog
 from widgets.painting import LineView
 from widgets.roster import Roster
 
@@ -46,6 +47,8 @@ def _line(screen: FleetScreen, by: int) -> None:
     if isinstance(pane, Roster):
         pane.action_move(by)
         screen.moved()
+    elif isinstance(pane, EventLog):
+        pane.select((pane.selected or 0) + by)
     else:
         pane.jump(pane.scroll_offset.y + by)
 
@@ -55,6 +58,8 @@ def _page(screen: FleetScreen, by: int) -> None:
     if isinstance(pane, Roster):
         pane.action_page(by)
         screen.moved()
+    elif isinstance(pane, EventLog):
+        pane.select((pane.selected or 0) + by * pane.page_lines())
     else:
         pane.jump(pane.scroll_offset.y + by * pane.page_lines())
 
@@ -64,6 +69,8 @@ def _edge(screen: FleetScreen, last: bool) -> None:
     if isinstance(pane, Roster):
         pane.action_edge(last)
         screen.moved()
+    elif isinstance(pane, EventLog):
+        pane.select(len(pane.lines) if last else 0)
     else:
         pane.jump(pane.max_scroll_y if last else 0)
 
@@ -77,6 +84,7 @@ ACTS: Final[Mapping[str, Callable[[FleetScreen], None]]] = MappingProxyType(
         "up": lambda screen: _line(screen, -1),
         "page_down": lambda screen: _page(screen, 1),
         "page_up": lambda screen: _page(screen, -1),
+        "read_on": lambda screen: screen.read_on(),
         "last": lambda screen: _edge(screen, True),
         "first": lambda screen: _edge(screen, False),
         "left": lambda screen: screen.shift(-1),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from console.fleet.facts import SessionKey
+from console.fleet.facts import RequestKey, SessionKey
+from console.fleet.needs import next_request
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
 from console.screens.shown import Shown
@@ -35,6 +36,13 @@ class Sight:
             return self.waiting_here()
         request = self._store.requests.get(self.shown.key)
         return request if request is not None and request.open else self.behind()
+
+    def next_request(self) -> RequestKey | None:
+        """The request to look at next: that of the selected session where none is being read, then the oldest."""
+        here = self.waiting_here() if self.shown is None else self.behind()
+        if here is not None:
+            return here.key
+        return next_request(self._store, self.shown.key if self.shown is not None else None)
 
     def behind(self) -> Request | None:
         """What waits longest in the session of a card that is dead; None while the card takes a decision."""

@@ -13,6 +13,7 @@ from tests.screens.staged import ALLOW, DENY, Stage, staged
 from tests.screens.widget_kit import lines
 from watchfloor.words import Contact
 from widgets.event_log import EventLog
+from widgets.facts import Facts
 from widgets.roster import Roster
 
 
@@ -62,7 +63,8 @@ async def test_a_card_that_died_leads_to_what_the_session_asks_next_and_decides_
     assert not stage.sent
 
 
-async def test_a_key_opens_what_the_session_of_a_dead_card_asks_next(stage: Stage) -> None:
+@pytest.mark.parametrize("key", ["enter", "i"])
+async def test_a_key_opens_what_the_session_of_a_dead_card_asks_next(stage: Stage, key: str) -> None:
     far = StagedHost(stage.console.app, stage.clock, "far")
     far.session("other")
     far.ask("r0", "other", options=(ALLOW, DENY))
@@ -73,13 +75,35 @@ async def test_a_key_opens_what_the_session_of_a_dead_card_asks_next(stage: Stag
     await stage.console.pilot.pause()
     stage.console.app.fleet_screen.query_one(Roster).select(RequestKey("local", "s1", "r1").owner)
     await stage.show()
-    await stage.press("enter")
+    await stage.press("i")
     assert stage.card() == RequestKey("local", "s1", "r1")
     stage.host.decide("r1", "yes")
     stage.host.ask("r2", options=(ALLOW, DENY))
     await stage.show(ms=1_000)
-    await stage.press("enter")
+    await stage.press(key)
     assert stage.card() == RequestKey("local", "s1", "r2")
+
+
+async def test_space_pages_the_card_and_the_footer_says_to_read_to_the_end(tmp_path: Path) -> None:
+    async with staged(tmp_path, size=SMALL) as stage:
+        stage.host.session()
+        stage.host.ask(text="\n".join(f"echo {n}" for n in range(20)), options=(ALLOW, DENY))
+        await stage.show()
+        await stage.press("i")
+        await stage.show(ms=1_000)
+        assert "(a approve)" in stage.console.footer
+        await stage.press("question_mark")
+        text = "\n".join(row[1] for row in stage.console.app.screen.query_one(Facts).facts)
+        assert "not now: read to the end first" in text
+        await stage.press("escape")
+        await stage.show(ms=1_000)
+        for _ in range(5):
+            await stage.press("space")
+        await stage.console.until(lambda: stage.console.card.end_seen, "the end comes into sight")
+        await stage.show()
+        assert "(a approve)" not in stage.console.footer
+        await stage.press("a")
+        assert len(stage.sent) == 1
 
 
 @pytest.mark.parametrize(("size", "count"), [((120, 40), 8), ((160, 50), 14)])
@@ -154,6 +178,27 @@ async def test_leaving_says_whose_state_is_not_known(stage: Stage) -> None:
 
 
 # --- reading events and reasons ------------------------------------------------------------
+
+
+async def test_the_selected_event_is_marked_read_whole_and_copied(stage: Stage) -> None:
+    stage.host.session()
+    long = "\n".join(f"line {n}" for n in range(80))
+    stage.host.events("s1", {"kind": "message", "text": long}, {"kind": "message", "text": "the newest"})
+    await stage.show()
+    log = stage.console.app.fleet_screen.query_one(EventLog)
+    assert not any(line.startswith("▌") for line in lines(log))
+    await stage.press("tab", "k")
+    assert [line[:1] for line in lines(log)].count("▌") == 1
+    await stage.press("y")
+    assert stage.console.app.clipboard.endswith("line 79")
+    await stage.press("enter")
+    assert "line 0" in stage.console.asking
+    assert "line 79" not in stage.console.asking
+    await stage.press("end")
+    assert "line 79" in stage.console.asking
+    await stage.press("escape")
+    assert stage.console.asking == ""
+    assert stage.console.app.focused is log
 
 
 async def test_a_reason_is_wrapped_where_there_is_room_and_short_above(tmp_path: Path) -> None:
