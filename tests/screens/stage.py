@@ -96,7 +96,7 @@ async def shown(pilot: Pilot[int], app: Watchfloor) -> None:
     await pilot.pause()
 
 
-async def until(pilot: Pilot[int], holds: Callable[[], object], what: Callable[[], str]) -> None:
+async def until(pilot: Pilot[Any], holds: Callable[[], object], what: Callable[[], str]) -> None:
     """Wait until the condition holds. Raises AssertionError with what `what` says where it never does."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
