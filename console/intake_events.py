@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from console.fleet.decide import VERB
 from console.fleet.facts import EventFact
-from console.intake_requests import shown_json
+from console.intake_requests import ONE_LINE, shown_json
 from watchfloor.protocol import events as e
+from watchfloor.protocol.lines import arguments_line, resolved_line, state_word
 from watchfloor.text import Clean, clean, clean_line, clean_prose
-from watchfloor.words import RequestState
+from watchfloor.words import verb
 
 KEEP_TEXT: Final = 65_536
 """Characters of one event that are kept in memory; what is cut is said. The text of a request is never cut."""
@@ -67,13 +67,15 @@ def _delta(event: e.Delta) -> _Parts:
 
 
 def _tool_call(event: e.ToolCall) -> _Parts:
+    data: dict[str, Any] = {"call": event.call, "gated": event.gated}
     if event.text is not None:
         text = _exact(event.text)
     elif event.arguments is not None:
         text = _exact(shown_json(event.arguments))
+        data["line"] = clean_line(arguments_line(event.arguments)[:ONE_LINE])
     else:
         text = NOTHING
-    return clean_line(event.name), text, {"call": event.call, "gated": event.gated}
+    return clean_line(event.name), text, data
 
 
 def _tool_output(event: e.ToolOutput) -> _Parts:
@@ -133,24 +135,20 @@ def _request_opened(event: e.RequestOpened) -> _Parts:
 
 
 def _request_resolved(event: e.RequestResolved) -> _Parts:
-    by = clean_line(event.by)
-    word = VERB[event.option_kind] if event.state is RequestState.RESOLVED else event.state.value
-    words = [f"{word} by {by}" if by else word]
-    words.extend(text for text in (event.why, event.note) if text)
     data = {
         "request": event.request,
         "state": event.state,
         "option": event.option,
         "option_kind": event.option_kind,
-        "by": by,
+        "by": clean_line(event.by),
         "note": clean_prose(event.note) if event.note is not None else None,
         "why": clean_line(event.why) if event.why is not None else None,
     }
-    return NOTHING, _body(": ".join(words)), data
+    return NOTHING, _body(resolved_line(event)), data
 
 
 def _lifecycle(event: e.LifecycleChanged) -> _Parts:
-    return clean_line(event.lifecycle.value), clean_line(event.why or ""), {"lifecycle": event.lifecycle}
+    return clean_line(state_word(event)), clean_line(event.why or ""), {"lifecycle": event.lifecycle}
 
 
 def _child(event: e.Child) -> _Parts:
@@ -161,8 +159,15 @@ def _intervention(event: e.Intervention) -> _Parts:
     by = clean_line(event.by)
     words = f"by {by}: {event.outcome.value}" if by else event.outcome.value
     text = f"{words}, {event.reason}" if event.reason else words
-    data = {"primitive": clean_line(event.primitive), "command": event.command, "by": by, "outcome": event.outcome}
-    return clean_line(event.primitive), clean_line(text), data
+    data = {
+        "primitive": clean_line(event.primitive),
+        "command": event.command,
+        "option": event.option,
+        "option_kind": event.option_kind,
+        "by": by,
+        "outcome": event.outcome,
+    }
+    return clean_line(verb(event.primitive, event.option_kind)), clean_line(text), data
 
 
 def _reseeded(event: e.Reseeded) -> _Parts:

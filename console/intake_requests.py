@@ -11,9 +11,13 @@ from pydantic import JsonValue, ValidationError
 from console.fleet.facts import ActionFact, ChoiceFact, DecisionFact, FieldFact, OptionFact, RequestFact, RequestKey
 from watchfloor.canonical import subject_digest
 from watchfloor.errors import CanonicalError
+from watchfloor.protocol.lines import action_line
 from watchfloor.protocol.model import Action, Decision, FormField, Option, RequestModel, Subject
 from watchfloor.text import Clean, clean, clean_line, clean_prose, count_hidden
 from watchfloor.words import RequestKind
+
+ONE_LINE: Final = 1_000
+"""Code points of an action that are kept for places of one line."""
 
 _KINDS: Final = {kind.value: kind for kind in RequestKind}
 
@@ -76,12 +80,19 @@ def _action(action: Action) -> ActionFact:
     return ActionFact(
         tool=clean_line(action.tool),
         text=clean(raw),
+        line=_line(action),
         cwd=clean_line(action.cwd) if action.cwd is not None else None,
         diff=clean(action.diff) if action.diff is not None else None,
         call=action.call,
         complete=action.complete,
         hidden=sum(count_hidden(text) for text in (action.tool, raw, action.cwd or "", action.diff or "")),
     )
+
+
+def _line(action: Action) -> Clean:
+    line = action_line(action.text, action.arguments)
+    named = f"{action.tool}  {line}" if line and action.text is None else line or action.tool
+    return clean_line(named[:ONE_LINE])
 
 
 def shown_json(value: JsonValue) -> str:

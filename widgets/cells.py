@@ -120,16 +120,19 @@ def chop(text: str, width: int) -> list[str]:
     return pieces
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """Prose in lines of at most `width` cells: line breaks kept, broken at blanks where possible."""
+def wrap(text: str, width: int, *, seam: str = "") -> list[str]:
+    """Prose in lines of at most `width` cells: line breaks kept, broken at blanks where possible.
+
+    A word that is too long for a line is broken behind the character `seam` where it holds one, else anywhere.
+    """
     width = max(2, width)
     lines: list[str] = []
     for paragraph in text.split("\n"):
-        lines.extend(_wrap_paragraph(paragraph, width))
+        lines.extend(_wrap_paragraph(paragraph, width, seam))
     return lines
 
 
-def _wrap_paragraph(text: str, width: int) -> list[str]:
+def _wrap_paragraph(text: str, width: int, seam: str) -> list[str]:
     if width_of(text) <= width:
         return chop(text, width)
     lines: list[str] = []
@@ -141,10 +144,28 @@ def _wrap_paragraph(text: str, width: int) -> list[str]:
             continue
         if line:
             lines.append(line)
-        *whole, line = chop(word, width)
+        *whole, line = _break(word, width, seam)
         lines.extend(whole)
     lines.append(line)
     return lines
+
+
+def _break(word: str, width: int, seam: str) -> list[str]:
+    """A word in pieces of at most `width` cells, never none."""
+    if not seam or seam not in word:
+        return chop(word, width)
+    pieces: list[str] = []
+    line = ""
+    *parts, last = word.split(seam)
+    for part in (*(part + seam for part in parts), last):
+        if width_of(line + part) <= width:
+            line += part
+            continue
+        if line:
+            pieces.append(line)
+        *whole, line = chop(part, width)
+        pieces.extend(whole)
+    return [*pieces, line]
 
 
 def _expand_tabs(text: str) -> str:

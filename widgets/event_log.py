@@ -46,7 +46,7 @@ class LogLines(Protocol):
 _TIME: Final = 8
 _KIND: Final = 8
 _LEAD: Final = 1 + _TIME + 2 + _KIND + 1
-_TAIL_MOST: Final = 24
+_TAIL_MOST: Final = 30
 _STEP: Final = 8
 _FOOTER_LINES: Final = 1
 _LONGEST: Final = 100_000

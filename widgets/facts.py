@@ -13,8 +13,8 @@ from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import LineView, strip_of, tone_classes, tone_css
 from widgets.tones import Tone
 
-FactRow: TypeAlias = tuple[Clean, Clean, Tone]
-"""Label, value (wrapped, may hold line breaks) and the tone of the value."""
+FactRow: TypeAlias = tuple[Clean, Clean, Tone] | tuple[Clean, Clean, Tone, int]
+"""Label, value (wrapped, may hold line breaks), the tone of the value, and the most lines that it gets, if not all."""
 
 FactRows: TypeAlias = Sequence[FactRow]
 
@@ -85,16 +85,25 @@ class Facts(LineView, can_focus=False):
             self._arrange()
 
     def _arrange(self) -> None:
-        widest = max((width_of(label) for label, _, _ in self._facts), default=0)
+        widest = max((width_of(fact[0]) for fact in self._facts), default=0)
         self._label_width = min(widest, _LABEL_MOST)
-        room = self.line_width - self._label_width - 3
         self._lines = [
-            _Line(label if not at else "", piece, tone)
-            for label, value, tone in self._facts
-            for at, piece in enumerate(wrap(value, room))
+            _Line(fact[0] if not at else "", piece, fact[2])
+            for fact in self._facts
+            for at, piece in enumerate(self._pieces(fact))
         ]
         self.set_extent(len(self._lines))
         self.refresh()
+
+    def _pieces(self, fact: FactRow) -> list[str]:
+        room = max(2, self.line_width - self._label_width - 3)
+        # A path is read, and copied, by its parts.
+        pieces = wrap(fact[1], room, seam="/")
+        if len(fact) < 4 or len(pieces) <= fact[3]:
+            return pieces
+        *whole, last = pieces[: fact[3]]
+        cut = self._marks.cut
+        return [*whole, last + cut if width_of(last) < room else fit(f"{last} ", room, cut)]
 
     def on_resize(self) -> None:
         """Wrap again."""

@@ -9,19 +9,12 @@ from typing import Any, Final
 from console.fleet.facts import FieldFact, Intent, OptionFact, ProfileFact, Refusal, RequestFact
 from console.fleet.state import Request, Session, Source
 from watchfloor.text import clean_line, since
-from watchfloor.words import OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Scope
+from watchfloor.words import DECIDED, OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Scope
 
 KINDS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
     Primitive.APPROVE: frozenset({OptionKind.ALLOW, OptionKind.DENY, OptionKind.EDIT}),
     # A question can only be declined by answering it so.
     Primitive.ANSWER: frozenset({OptionKind.ANSWER, OptionKind.DENY}),
-}
-VERB: Final[Mapping[OptionKind | None, str]] = {
-    OptionKind.ALLOW: "approved",
-    OptionKind.DENY: "denied",
-    OptionKind.ANSWER: "answered",
-    OptionKind.EDIT: "approved with changes",
-    None: "decided",
 }
 
 
@@ -93,7 +86,7 @@ def ended(request: Request, source: Source, now: int) -> Refusal:
         by = f" by {decision.by}" if decision.by else ""
         how = " automatically" if decision.automatic else ""
         ago = since(now + source.ahead_ms - decision.at)
-        return Refusal(OutcomeKind.ALREADY_DECIDED, f"already {VERB[decision.kind]}{by}{how} {ago} ago", decision)
+        return Refusal(OutcomeKind.ALREADY_DECIDED, f"already {DECIDED[decision.kind]}{by}{how} {ago} ago", decision)
     why = f": {request.ended_why}" if request.ended_why else ""
     word = "gone" if request.delisted else request.state.value
     return Refusal(OutcomeKind.STALE_TARGET, f"the request is {word}{why}", decision)

@@ -236,9 +236,8 @@ def _approve(trail: Trail, scene: Scene, session: Session) -> Found | None:
     if request.state in ANSWERABLE:
         return None
     fact = request.fact
-    option = next((o for o in fact.options if o.id == trail.intent.option), None) if fact else None
     calls = [action.call for action in fact.actions if action.call is not None] if fact else []
-    if option is not None and option.kind is OptionKind.DENY:
+    if trail.option_kind is OptionKind.DENY:
         return _denied(trail, session, calls)
     results = trail.evidence.calls
     if any(results.get(call) in DECLINED for call in calls):

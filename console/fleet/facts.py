@@ -65,11 +65,14 @@ class ProfileFact:
 class ActionFact:
     """One exact action. `text` is the whole command or the arguments as indented JSON, cleaned strictly.
 
-    `hidden` counts the code points that cleaning made visible in it; `complete` False: cut at its source.
+    `line` is the same for places of one line: the command with its line breaks visible, arguments as `name: value`
+    behind the name of their tool. `hidden` counts the code points that cleaning made visible in it; `complete` False:
+    cut at its source.
     """
 
     tool: Clean
     text: Clean
+    line: Clean
     cwd: Clean | None
     diff: Clean | None
     call: str | None
@@ -210,8 +213,8 @@ class EventFact:
     `seq` None: a delta (`offset` says where its text goes in `item`). `data` holds the few typed values that the fleet
     reads: lifecycle (Lifecycle), request, request_kind, state (RequestState), option, option_kind, by, note, why,
     outcome, ref, delivery (Delivery), mail_state, call, status, exit_code, duration_ms, command, primitive, level,
-    child, mode, role, cut; of a delta `of` (the kind of its whole) and `length` (code points as sent;
-    cleaning may add some).
+    child, mode, role, cut; `line` (Clean) where that fills one line better than the text; of a delta `of` (the kind of
+    its whole) and `length` (code points as sent; cleaning may add some).
     """
 
     kind: str

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import tzinfo
 from typing import Any, TypeAlias
 
 from console.fleet.facts import ProfileFact, SessionKey
-from console.fleet.gate import Greyed, can
+from console.fleet.gate import UNASKED, Greyed, can
 from console.fleet.state import NOTHING, Session, Source
 from console.fleet.store import Store
 from console.fleet.trail import overlay
-from console.fleet.trail_view import trail_segment
+from console.fleet.trail_view import trail_brief
 from console.fleet.wording import TONE_OF, Tone, ago, asked_text, masked, name_by_key, name_of, short_count
 from watchfloor.text import Clean, clean_line, since
 from watchfloor.words import TERMINAL, Contact, Continuity, Primitive
 
-FactRow: TypeAlias = tuple[Clean, Clean, Tone]
-"""Label, value (may hold line breaks), tone of the value."""
+FactRow: TypeAlias = tuple[Clean, Clean, Tone] | tuple[Clean, Clean, Tone, int]
+"""Label, value (may hold line breaks), tone of the value, and the most lines that it is worth, where it is not worth
+all that it takes."""
 
-TRAILS_SHOWN = 4
+TRAILS_SHOWN = 2
 ITEMS_SHOWN = 6
-ASKED_SHOWN = 120
-"""Characters of what is asked that the facts show; the card has the whole."""
+ASKED_SHOWN = 3
+"""Requests that the facts name; their cards have the rest, and the whole of each."""
+ASKED_LINES = 2
 
 
-def fact_rows(
-    store: Store, key: SessionKey, now: int, *, read_only: bool = False, tz: tzinfo | None = None
-) -> list[FactRow]:
+def fact_rows(store: Store, key: SessionKey, now: int, *, read_only: bool = False) -> list[FactRow]:
     """What is known of a session at the local time `now`; empty for one that is not known."""
     session = store.sessions.get(key)
     if session is None:
@@ -35,25 +34,30 @@ def fact_rows(
     source = store.sources[key.source]
     there = now + source.ahead_ms
     rows = [_state(store, session, source, now, there)]
+    rows += _rows(("attempt", Clean(str(session.attempt)) if session.attempt is not None else NOTHING, "plain"))
+    rows += _asked(session, there)
     rows += _rows(
-        ("why", session.why, "plain"),
         ("error", masked(session.error or NOTHING), "failed"),
-        ("attempt", Clean(str(session.attempt)) if session.attempt is not None else NOTHING, "plain"),
+        ("why", session.why if session.why != session.error else NOTHING, "plain"),
     )
-    rows += [
-        (Clean("waits"), Clean(f"{_begin(asked_text(r))}  {since(there - r.asked_at)}"), "attention")
-        for r in session.open_requests()
-    ]
-    rows += _commands(store, session, tz)
     rows += _capabilities(store, session, now, read_only)
+    rows += _commands(store, session)
     rows += _work(session, there)
     rows += _usage(session)
     rows += _where(store, session, source, now)
     return rows
 
 
-def _begin(text: Clean) -> Clean:
-    return text if len(text) <= ASKED_SHOWN else Clean(f"{text[: ASKED_SHOWN - 3]}...")
+def _asked(session: Session, there: int) -> list[FactRow]:
+    rows: list[FactRow] = []
+    waiting = session.open_requests()
+    for request in waiting[:ASKED_SHOWN]:
+        # The wait first: a long text is cut at its end.
+        text = Clean(f"{since(there - request.asked_at)}  {masked(asked_text(request))}")
+        rows.append((Clean("" if rows else "waits"), text, "attention", ASKED_LINES))
+    if len(waiting) > ASKED_SHOWN:
+        rows.append((NOTHING, Clean(f"and {len(waiting) - ASKED_SHOWN} more"), "attention"))
+    return rows
 
 
 def _rows(*rows: tuple[str, Clean | None, Tone]) -> list[FactRow]:
@@ -82,11 +86,12 @@ def _state(store: Store, session: Session, source: Source, now: int, there: int)
     return Clean("state"), Clean(f"{text}\nlast known: {heard}"), "lost"
 
 
-def _commands(store: Store, session: Session, tz: tzinfo | None) -> list[FactRow]:
+def _commands(store: Store, session: Session) -> list[FactRow]:
+    """The newest first; how far the newest has come in full stands below the log."""
     mine = [trail for trail in store.trails.values() if trail.target == session.key][-TRAILS_SHOWN:]
     rows: list[FactRow] = []
     for trail in reversed(mine):
-        text, tone = trail_segment(trail, tz)
+        text, tone = trail_brief(trail)
         rows.append((Clean("" if rows else "commands"), text, tone))
     return rows
 
@@ -97,7 +102,9 @@ def _capabilities(store: Store, session: Session, now: int, read_only: bool) -> 
         return _rows(("can", Clean("its source has not said"), "quiet"))
     if not profile.primitives:
         return _rows(("can", Clean("nothing: observe only"), "quiet"))
-    rows: list[FactRow] = []
+    works: list[str] = []
+    bare: list[str] = []
+    hindered: dict[str, list[str]] = {}
     for primitive in Primitive:
         if primitive not in profile.primitives:
             continue
@@ -105,14 +112,22 @@ def _capabilities(store: Store, session: Session, now: int, read_only: bool) -> 
         words = capability_words(primitive, profile)
         label = session.controls.get(primitive)
         text = f"{label}: {words}" if label and words else label or words
-        text = f"{primitive.value}: {text}" if text else primitive.value
-        tone: Tone = "plain"
-        if isinstance(answer, Greyed) and primitive not in (Primitive.APPROVE, Primitive.ANSWER):
-            text, tone = f"{text}\nnot now: {answer.reason}", "quiet"
-        rows.append((Clean("" if rows else "can"), Clean(text), tone))
-    if profile.unknown:
-        rows.append((Clean(""), Clean(f"not known here: {', '.join(profile.unknown)}"), "quiet"))
-    return rows
+        # That nothing is asked of the operator is told by the state.
+        if isinstance(answer, Greyed) and answer.reason != UNASKED.get(primitive):
+            hindered.setdefault(answer.reason, []).append(primitive.value)
+        elif text:
+            works.append(f"{primitive.value}: {text}")
+        else:
+            bare.append(primitive.value)
+    works += [", ".join(bare)] if bare else []
+    works += [f"not known here: {', '.join(profile.unknown)}"] if profile.unknown else []
+    return _listed("can", works, "plain") + _listed(
+        "not now", [f"{', '.join(names)}: {reason}" for reason, names in hindered.items()], "quiet"
+    )
+
+
+def _listed(label: str, texts: Collection[str], tone: Tone) -> list[FactRow]:
+    return [(Clean("" if at else label), Clean(text), tone) for at, text in enumerate(texts)]
 
 
 def capability_words(primitive: Primitive, profile: ProfileFact) -> str:

@@ -21,6 +21,8 @@ from watchfloor.words import Contact, OutcomeKind, Primitive, Priority, RequestK
 
 ARM_MS: Final = 300
 """How long a decision is refused after the card, or anything on it, has changed."""
+UNASKED: Final = {Primitive.APPROVE: "nothing waits for approval", Primitive.ANSWER: "no question is open"}
+"""Why a decision does not work where nothing is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def can(
         return Greyed(refusal.reason)
     asked_for = {Primitive.APPROVE: RequestKind.APPROVAL, Primitive.ANSWER: RequestKind.QUESTION}.get(primitive)
     if asked_for is not None and not any(request.kind is asked_for for request in session.open_requests()):
-        return Greyed("nothing waits for approval" if asked_for is RequestKind.APPROVAL else "no question is open")
+        return Greyed(UNASKED[primitive])
     if (reason := session.blocked.get(primitive)) is not None:
         return Greyed(reason)
     if (why := forbids(session, profile, primitive)) is not None:

@@ -11,7 +11,7 @@ from console.fleet.facts import SessionKey
 from console.fleet.log import LogEntry
 from console.fleet.state import NOTHING, Session
 from console.fleet.store import Store
-from console.fleet.wording import Glyphs, Tone, clock_time, exact_line, masked, one_line
+from console.fleet.wording import Glyphs, Tone, asked_text, clock_time, exact_line, first_line, masked, one_line
 from watchfloor.text import Clean, since
 
 _SAYS: Final[Mapping[str, str]] = {"assistant": "say", "user": "user", "operator": "told", "system": "system"}
@@ -37,6 +37,8 @@ _WORD: Final[Mapping[str, str]] = {
 }
 _PROSE: Final = frozenset({"message", "reasoning", "plan", "progress", "notice", "mail", "result"})
 _QUIET: Final = frozenset({"reasoning", "tool_output", "lifecycle", "progress", "raw", "unknown", "child", "plan"})
+_OUTPUT: Final = frozenset({"tool_output", "tool_result", "diff", "raw", "unknown"})
+"""Of these a line holds the first one, and says how many more there are."""
 _PLAIN_HEAD: Final = frozenset({"assistant", "user", "operator", "system", "stdout", "message"})
 """Labels that the kind of the line tells already."""
 
@@ -81,10 +83,15 @@ class SessionLog:
         entry = session.log.entry(i)
         fact = entry.fact
         kind = fact.data.get("of", "message") if fact.kind == "delta" else fact.kind
-        text = _text(entry, kind)
+        text, more = _text(entry, kind)
+        if kind == "request_opened" and not text:
+            request = session.requests.get(fact.data.get("request", ""))
+            text = asked_text(request) if request is not None else text
         tone, tail = self._tone_and_tail(session, entry, kind)
         if entry.open and not tail:
             tail = Clean("a part is missing") if entry.holed else Clean(self._glyphs["cut"])
+        if more:
+            tail = Clean(f"+{more:,} line{'s' if more > 1 else ''}  {tail}".rstrip())
         return Line(clock_time(fact.at, self._tz), _kind(entry, kind), masked(text), tone, tail)
 
     def whole(self, i: int, /) -> Clean:
@@ -137,9 +144,13 @@ def _kind(entry: LogEntry, kind: str) -> Clean:
     return Clean(_WORD.get(kind, "raw"))
 
 
-def _text(entry: LogEntry, kind: str) -> Clean:
-    head, text = entry.fact.head, entry.text
-    line = one_line(text) if kind in _PROSE else exact_line(text)
+def _text(entry: LogEntry, kind: str) -> tuple[Clean, int]:
+    """The event on one line, and how many lines of it are left out."""
+    head, text, more = entry.fact.head, entry.text, 0
+    if kind in _OUTPUT:
+        line, more = first_line(text)
+    else:
+        line = entry.fact.data.get("line") or (one_line(text) if kind in _PROSE else exact_line(text))
     if entry.fact.kind == "delta" or not head or head in _PLAIN_HEAD or (kind == "tool_result" and line):
-        return line
-    return Clean(f"{head}  {line}") if line else head
+        return line, more
+    return Clean(f"{head}  {line}") if line else head, more

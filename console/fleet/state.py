@@ -36,11 +36,13 @@ from watchfloor.words import (
     Contact,
     EffectState,
     Lifecycle,
+    OptionKind,
     OutcomeKind,
     Primitive,
     RequestKind,
     RequestState,
     Role,
+    verb,
 )
 
 KEEP_FAULTS: Final = 100
@@ -222,6 +224,8 @@ class Trail:
     request: RequestKey | None
     baseline: Baseline
     requested_at: int
+    option_kind: OptionKind | None = None
+    """Of a decision: what the option that it takes does."""
     sent_at: int | None = None
     acked_at: int | None = None
     outcome: OutcomeKind | None = None
@@ -240,6 +244,11 @@ class Trail:
     @property
     def primitive(self) -> Primitive:
         return self.intent.primitive
+
+    @property
+    def verb(self) -> str:
+        """What the command does, in one word: a denial is sent as `approve`, and is none."""
+        return verb(self.primitive.value, self.option_kind)
 
     @property
     def active(self) -> bool:

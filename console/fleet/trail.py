@@ -19,6 +19,7 @@ from watchfloor.words import (
     OVERLAY_OF,
     RESEED_TIMEOUT_S,
     EffectState,
+    OptionKind,
     OutcomeKind,
     Overlay,
     Primitive,
@@ -47,7 +48,16 @@ def begin(intent: Intent, session: Session, sessions: Iterable[SessionKey], now:
             sessions=frozenset(sessions) if intent.primitive is Primitive.FORK else frozenset(),
         ),
         requested_at=now,
+        option_kind=_option_kind(intent, session),
     )
+
+
+def _option_kind(intent: Intent, session: Session) -> OptionKind | None:
+    if intent.primitive not in (Primitive.APPROVE, Primitive.ANSWER):
+        return None
+    request = session.requests.get(intent.request or "")
+    options = request.fact.options if request is not None and request.fact is not None else ()
+    return next((option.kind for option in options if option.id == intent.option), None)
 
 
 def acknowledge(trail: Trail, fact: OutcomeFact, now: int) -> bool:

@@ -42,4 +42,26 @@ def trail_segment(trail: Trail, tz: tzinfo | None = None) -> Segment:
     if trail.effect is not None:
         word, tone = _EFFECT[trail.effect]
         steps.append(f"{word}: {trail.effect_text}" if trail.effect_text else word)
-    return Clean(f"{trail.primitive.value}: {', '.join(steps)}"), tone
+    return Clean(f"{trail.verb}: {', '.join(steps)}"), tone
+
+
+_SHORT: dict[EffectState, str] = {
+    EffectState.PENDING: "under way",
+    EffectState.SEEN: "effect seen",
+    EffectState.OVERDUE: "overdue",
+    EffectState.CONTRARY: "contrary",
+    EffectState.UNOBSERVABLE: "unobservable",
+}
+
+
+def trail_brief(trail: Trail) -> Segment:
+    """What has become of a command, such as "pause: effect seen"; the reason as well where it came to nothing."""
+    _, tone = trail_segment(trail)
+    if trail.effect is not None:
+        word = _SHORT[trail.effect]
+        why = trail.effect_text if trail.effect is EffectState.CONTRARY else ""
+    elif trail.outcome is None:
+        word, why = "no word yet", ""
+    else:
+        word, why = trail.outcome.value.replace("_", " "), trail.reason
+    return Clean(f"{trail.verb}: {word}: {why}" if why else f"{trail.verb}: {word}"), tone

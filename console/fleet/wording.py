@@ -57,6 +57,12 @@ def exact_line(text: Clean) -> Clean:
     return clean_line(text[:SCAN])
 
 
+def first_line(text: Clean) -> tuple[Clean, int]:
+    """The first line of an output that is not blank, and how many more there are."""
+    lines = [line for line in text.strip("\n").split("\n") if line.strip()]
+    return (exact_line(Clean(lines[0])), len(lines) - 1) if lines else (NOTHING, 0)
+
+
 def masked(text: Clean) -> Clean:
     """The text with known shapes of secrets masked."""
     return redact(text)[0] if text else text
@@ -78,8 +84,7 @@ def asked_text(request: Request) -> Clean:
     if fact is None:
         return Clean("a request whose text has not come yet")
     if fact.actions:
-        first = fact.actions[0]
-        text = exact_line(first.text) if first.text else first.tool
+        text = fact.actions[0].line
         return Clean(f"{text}  (and {len(fact.actions) - 1} more)") if len(fact.actions) > 1 else text
     if fact.fields:
         return fact.fields[0].label

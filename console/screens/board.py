@@ -273,7 +273,7 @@ class Board:
 
     def _paint_selected(self, now: int, selected: SessionKey | None, shown: Shown | None, standings: Standings) -> None:
         fleet = self._hub.fleet
-        rows = fact_rows(fleet, selected, now, read_only=self._hub.read_only, tz=self._tz) if selected else []
+        rows = fact_rows(fleet, selected, now, read_only=self._hub.read_only) if selected else []
         self.facts.facts = rows
         self._footer.items = footer_keys(standings(), self._keys, fleet)
         self._rule.say(self._log_title(selected, now), active=self.log.has_focus)

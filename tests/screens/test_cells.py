@@ -83,6 +83,21 @@ def test_wrap_breaks_at_blanks_and_at_line_breaks() -> None:
     assert wrap("abcdefghijkl m", 5) == ["abcde", "fghij", "kl m"]
 
 
+@given(texts(200), st.integers(2, 40))
+def test_a_seam_changes_where_words_break_and_nothing_else(text: str, width: int) -> None:
+    text = text.replace("\t", " ") + "/" + text.replace("\t", "/")
+    pieces = wrap(text, width, seam="/")
+    assert all(width_of(piece) <= width for piece in pieces)
+    assert "".join(pieces).replace(" ", "") == flat(text.replace("\n", "")).replace(" ", "")
+
+
+def test_a_path_breaks_at_its_separators() -> None:
+    assert wrap("/srv/applications/eu/deploy", 14, seam="/") == ["/srv/", "applications/", "eu/deploy"]
+    assert wrap("in /srv/applications", 14, seam="/") == ["in", "/srv/", "applications"]
+    assert wrap("/srv/abcdefghijklmnop/b", 8, seam="/") == ["/srv/", "abcdefgh", "ijklmnop", "/b"]
+    assert wrap("a/b c/d", 14, seam="/") == ["a/b c/d"]
+
+
 def test_chop_takes_a_megabyte_of_tabs_whole() -> None:
     pieces = chop("\u00e9\t" * 400_000, 80)
     assert len(pieces) == 400_000 * 4 // 80

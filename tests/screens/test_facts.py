@@ -30,6 +30,31 @@ async def test_a_value_without_blanks_is_wrapped_with_nothing_lost() -> None:
         assert "".join(text.removeprefix(" cwd").strip() for text in lines(facts)) == path
 
 
+async def test_a_path_breaks_between_its_parts() -> None:
+    facts = Facts([(Clean("cwd"), Clean("/srv/applications/eu/deploy"), "plain")])
+    async with Bench(facts).run_test(size=(20, 5)):
+        assert lines(facts)[:3] == [" cwd  /srv/", "      applications/", "      eu/deploy"]
+
+
+async def test_a_value_gets_no_more_lines_than_it_is_worth() -> None:
+    long = Clean("one two three four five six")
+    facts = Facts(
+        [(Clean("in"), long, "attention", 2), (Clean("b"), long, "plain", 9), (Clean("c"), Clean("x"), "plain", 1)]
+    )
+    async with Bench(facts).run_test(size=(20, 8)):
+        assert lines(facts)[:5] == [
+            " in  one two three",
+            "     four five six",
+            " b   one two three",
+            "     four five six",
+            " c   x",
+        ]
+        facts.facts = [(Clean("in"), Clean("one two three four five six seven"), "attention", 2)]
+        assert lines(facts)[:3] == [" in  one two three", "     four five six…", ""]
+        facts.facts = [(Clean("in"), Clean("one two thre fo abcdefghijklmno pq"), "attention", 2)]
+        assert lines(facts)[:3] == [" in  one two thre", "     fo…", ""]
+
+
 async def test_it_wraps_again_for_another_width() -> None:
     facts = Facts([(Clean("in"), Clean("one two three four five six"), "plain")])
     async with Bench(facts).run_test(size=(20, 8)) as pilot:

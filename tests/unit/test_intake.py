@@ -207,8 +207,9 @@ def test_no_text_at_all_gets_past(text: str) -> None:
 
 
 STRICT = {
-    "ActionFact.text", "ActionFact.tool", "ActionFact.cwd", "ActionFact.diff", "OptionFact.label", "OptionFact.grants",
-    "OptionFact.note", "FieldFact.label", "ChoiceFact.label", "DecisionFact.by", "name", "cwd", "WelcomeFact.host",
+    "ActionFact.text", "ActionFact.line", "ActionFact.tool", "ActionFact.cwd", "ActionFact.diff", "OptionFact.label",
+    "OptionFact.grants", "OptionFact.note", "FieldFact.label", "ChoiceFact.label", "DecisionFact.by", "name", "cwd",
+    "WelcomeFact.host",
 }  # fmt: skip
 
 
@@ -309,6 +310,7 @@ def test_arguments_are_shown_in_the_order_in_which_they_came() -> None:
         '{\n  "zeta": 1,\n  "alpha": {\n    "y": [\n      1,\n      "two"\n    ],\n    "x": null\n  },\n'
         '  "mid": "a<U+200B>b"\n}'
     )
+    assert action.line == 't  zeta: 1, alpha: {"y": [1, "two"], "x": null}, mid: a<U+200B>b'
     assert action.hidden == 1
 
 

@@ -31,7 +31,7 @@ SOURCE = "here"
 LATE = 10**9
 """A time at which everything that can be late is missing."""
 
-ACTION = ActionFact(Clean("shell"), Clean("make"), None, None, "c1", True, 0)
+ACTION = ActionFact(Clean("shell"), Clean("make"), Clean("make"), None, None, "c1", True, 0)
 OPTIONS = tuple(
     OptionFact(id, Clean(id), kind, Scope.ONCE, (), False, None, Then.CONTINUES, False)
     for id, kind in (("yes", OptionKind.ALLOW), ("no", OptionKind.DENY))

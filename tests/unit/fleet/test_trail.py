@@ -9,6 +9,7 @@ import pytest
 
 from console.fleet.state import Trail
 from console.fleet.trail import GIVE_UP_MS, overlay
+from console.fleet.trail_view import trail_brief, trail_segment
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
@@ -317,6 +318,20 @@ def test_denying_is_done_when_the_call_was_declined(host: ScriptedHost) -> None:
     assert trail.effect is PENDING
     host.events("s1", {"kind": "tool_result", "call": "c1", "status": "declined"})
     assert (trail.effect, trail.effect_text) == (SEEN, "the call was declined")
+
+
+def test_a_denial_is_called_so(host: ScriptedHost) -> None:
+    trail = decided(host, "no")
+    assert (trail.primitive, trail.verb) == (Primitive.APPROVE, "deny")
+    assert trail_segment(trail)[0].startswith("deny: sent")
+    assert trail_brief(trail) == ("deny: under way", "plain")
+    host.decide("r1", "yes", by="ann")
+    assert trail_brief(trail) == ("deny: contrary: decided otherwise by ann", "failed")
+
+
+@pytest.mark.parametrize(("option", "verb"), [("yes", "approve"), ("always", "approve"), ("no", "deny")])
+def test_the_verb_of_a_decision_is_that_of_its_option(host: ScriptedHost, option: str, verb: str) -> None:
+    assert decided(host, option).verb == verb
 
 
 def test_a_denied_call_that_ran_is_contrary(host: ScriptedHost) -> None:

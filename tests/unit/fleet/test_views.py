@@ -21,7 +21,7 @@ from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, roster
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
 from watchfloor.text import clean_line, is_plain
-from watchfloor.words import Contact, OptionKind, OutcomeKind, Primitive
+from watchfloor.words import Contact, OptionKind, OutcomeKind, Primitive, RequestKind
 from widgets.card_view import CardView
 from widgets.event_log import LogLines
 from widgets.facts import FactRows
@@ -35,7 +35,7 @@ def test_the_views_are_what_the_widgets_read(host: ScriptedHost) -> None:
     asked = host.ask()
     rows: RosterRows = roster(host)
     lines: LogLines = SessionLog(host.fleet, host.at().key, GLYPHS, UTC)
-    facts: FactRows = fact_rows(host.fleet, host.at().key, host.now, tz=UTC)
+    facts: FactRows = fact_rows(host.fleet, host.at().key, host.now)
     bar: StatusView = status(host.fleet, host.now, GLYPHS, UTC)
     one: CardView | None = card(host.fleet, asked, host.now, keys=KEYS, tz=UTC)
     assert (len(rows), len(lines), bool(facts), bool(bar.left), one is not None) == (1, 0, True, True, True)
@@ -60,7 +60,15 @@ def test_lines(host: ScriptedHost) -> None:
         {"kind": "message", "role": "operator", "text": "do it"},
         {"kind": "tool_call", "call": "c1", "name": "shell", "text": "make\nbuild"},
         {"kind": "tool_result", "call": "c1", "status": "ok", "duration_ms": 3_240},
-        {"kind": "tool_result", "call": "c2", "status": "error", "exit_code": 2, "text": "no rule"},
+        {
+            "kind": "tool_result",
+            "call": "c2",
+            "status": "error",
+            "exit_code": 2,
+            "text": "\n\nno rule\nto make\n\nit\n",
+        },
+        {"kind": "tool_output", "call": "c2", "text": "one\ntwo\n"},
+        {"kind": "tool_call", "call": "c3", "name": "write", "arguments": {"path": "a b", "text": "x\ny", "n": [1]}},
         {"kind": "request_opened", "request": "r1", "request_kind": "approval", "digest": "d", "text": "rm -rf build"},
         {"kind": "lifecycle", "lifecycle": "failed", "why": "quota"},
         {"kind": "notice", "level": "warning", "text": "retrying"},
@@ -76,7 +84,9 @@ def test_lines(host: ScriptedHost) -> None:
         ("told", "do it", "plain", ""),
         ("tool", "shell  make␊build", "plain", ""),
         ("done", "ok", "plain", "✓ 3.2 s"),
-        ("done", "no rule", "failed", "✗ exit 2"),
+        ("done", "no rule", "failed", "+2 lines  ✗ exit 2"),
+        ("out", "one", "quiet", "+1 line"),
+        ("tool", "write  path: a b, text: x␊y, n: [1]", "plain", ""),
         ("ask", "rm -rf build", "attention", "waits for you 0:14"),
         ("state", "failed  quota", "failed", ""),
         ("notice", "warning  retrying", "attention", ""),
@@ -86,7 +96,51 @@ def test_lines(host: ScriptedHost) -> None:
     ]
     assert view.line(0).time == "22:13:20"
     host.decide("r1")
-    assert (log(host).line(5).tone, log(host).line(5).tail) == ("plain", "")
+    assert (log(host).line(7).tone, log(host).line(7).tail) == ("plain", "")
+    # The whole is a key away, with every line break.
+    assert view.whole(4) == "error\n\n\nno rule\nto make\n\nit"
+
+
+def test_who_decided_what_is_told_by_its_kind(host: ScriptedHost) -> None:
+    host.session("s1")
+    ended = {"kind": "request_resolved", "request": "r1", "state": "resolved", "by": "root"}
+    taken = {"kind": "intervention", "command": "c", "by": "root", "outcome": "applied"}
+    host.events(
+        "s1",
+        {**ended, "option": "no", "option_kind": "deny", "note": "too risky"},
+        {**taken, "primitive": "approve", "option": "no", "option_kind": "deny"},
+        {**taken, "primitive": "approve", "option": "yes", "option_kind": "allow"},
+        {**taken, "primitive": "approve"},
+        {**ended, "option_kind": "answer", "note": "rollback"},
+        {**taken, "primitive": "answer", "option_kind": "answer"},
+        {"kind": "lifecycle", "lifecycle": "running", "pending": "pausing"},
+        {"kind": "lifecycle", "lifecycle": "paused", "why": "by root"},
+    )
+    view = log(host)
+    assert [(line.kind, line.text) for line in map(view.line, range(len(view)))] == [
+        ("decided", "denied by root: too risky"),
+        ("by hand", "deny  by root: applied"),
+        ("by hand", "approve  by root: applied"),
+        ("by hand", "approve  by root: applied"),
+        ("decided", 'answered "rollback" by root'),
+        ("by hand", "answer  by root: applied"),
+        ("state", "pausing (running)"),
+        ("state", "paused  by root"),
+    ]
+
+
+def test_what_is_asked_by_arguments_alone_is_named_on_every_line(host: ScriptedHost) -> None:
+    host.session("s1", last={"at": 1, "kind": "message", "text": "before"})
+    action = m.Action(tool="shell", arguments={"command": "touch a", "deep": True})
+    subject = m.Subject(
+        session="s1", attempt=1, id="r1", kind=RequestKind.APPROVAL, actions=(action,), options=(ALLOW,)
+    )
+    host.open(m.RequestModel.ask(subject, asked_at=host.there))
+    host.events("s1", {"kind": "request_opened", "request": "r1", "request_kind": "approval", "digest": "d"})
+    line = "shell  command: touch a, deep: true"
+    assert log(host).line(0).text == line
+    assert roster(host).row(0).last == line
+    assert facts(host)["waits"] == f"0:00  {line}"
 
 
 def test_the_log_of_a_gone_session_is_empty(host: ScriptedHost) -> None:
@@ -121,10 +175,10 @@ def test_short_counts(n: int, text: str) -> None:
 
 
 def facts(host: ScriptedHost, session: str = "s1", **options: Any) -> dict[str, str]:
-    rows = fact_rows(host.fleet, host.at(session).key, host.now, tz=UTC, **options)
+    rows = fact_rows(host.fleet, host.at(session).key, host.now, **options)
     merged: dict[str, str] = {}
     label = ""
-    for name, value, _ in rows:
+    for name, value, *_ in rows:
         label = name or label
         merged[label] = f"{merged[label]}\n{value}" if label in merged else value
     return merged
@@ -142,10 +196,11 @@ def test_facts_on_a_session(host: ScriptedHost) -> None:
     now = facts(host)
     assert now["state"] == "running (turn_active), 1:01"
     assert now["attempt"] == "1"
-    assert now["waits"] == "rm -rf build  0:00"
+    assert now["waits"] == "0:00  rm -rf build"
     assert "pause: between steps, or at once" in now["can"]
-    assert "reseed: clear, compact\nnot now: a turn is running" in now["can"]
     assert "resume: Retry (attempt 2)" in now["can"]
+    assert now["can"].endswith("\ninterrupt, fork, approve, answer, notify, delete")
+    assert now["not now"] == "reseed: a turn is running"
     assert now["in flight"].startswith("shell")
     assert now["mailbox"] == "1 queued, 4 so far"
     assert now["usage"] == "1.2k tokens in, 90 out, 1 turn"
@@ -160,7 +215,10 @@ def test_facts_on_a_session(host: ScriptedHost) -> None:
 
 def test_an_observer_reads_why_nothing_works(host: ScriptedHost) -> None:
     host.session("s1")
-    assert "not now: this console only watches" in facts(host, read_only=True)["can"]
+    now = facts(host, read_only=True)
+    assert "can" not in now
+    assert now["not now"].startswith("send, pause, resume, interrupt, stop, reseed, ")
+    assert ", answer, notify, delete, act: this console only watches" in now["not now"]
     host.session("s2", capabilities={})
     assert facts(host, "s2")["can"] == "nothing: observe only"
 
@@ -206,13 +264,33 @@ def test_commands_show_how_far_they_came(host: ScriptedHost) -> None:
     trail = host.send(Primitive.PAUSE)
     assert "no word yet" in facts(host)["commands"]
     host.outcome(trail.id)
-    assert facts(host)["commands"].endswith("effect not seen yet")
+    assert facts(host)["commands"] == "pause: under way"
+    assert trail_segment(trail, UTC)[0].endswith("effect not seen yet")
     host.summary("s1", lifecycle="paused")
-    assert facts(host)["commands"].endswith("effect seen: paused")
-    assert trail_segment(trail, UTC)[1] == "running"
+    assert facts(host)["commands"] == "pause: effect seen"
+    text, tone = trail_segment(trail, UTC)
+    assert (text[-19:], tone) == ("effect seen: paused", "running")
     refused = host.send(Primitive.STOP)
     host.outcome(refused.id, OutcomeKind.REFUSED, reason="busy")
     assert trail_segment(refused, UTC) == (f"stop: sent {clock_time(host.now, UTC)}, refused: busy", "failed")
+    # The newest first, and no more than say what just happened.
+    host.send(Primitive.RESUME)
+    assert facts(host)["commands"] == "resume: no word yet\nstop: refused: busy"
+
+
+def test_facts_stand_in_the_order_in_which_they_are_needed(host: ScriptedHost) -> None:
+    host.session(
+        "s1", lifecycle="failed", error="no quota", why="no quota", cwd="/srv/app", blocked={"pause": "it failed"}
+    )
+    host.send(Primitive.RESUME)
+    for number in range(5):
+        host.ask(f"r{number}")
+    labels: list[str] = [row[0] for row in fact_rows(host.fleet, host.at().key, host.now) if row[0]]
+    assert labels[:7] == ["state", "attempt", "waits", "error", "can", "not now", "commands"]
+    assert labels.index("cwd") < labels.index("source")
+    waits = [row for row in fact_rows(host.fleet, host.at().key, host.now) if row[2] == "attention"]
+    assert [len(row) for row in waits] == [4, 4, 4, 3, 3]
+    assert waits[3][1] == "and 2 more"
 
 
 def test_nothing_is_known_of_an_unknown_session(host: ScriptedHost) -> None:
@@ -298,7 +376,7 @@ def test_views_hold_nothing_harmful(host: ScriptedHost) -> None:
         one = view.row(i)
         everything += [one.name, one.source, one.last, one.tree, one.state]
     everything += [line.text, *made.title, *made.description, *(f"{o.label}{o.note}" for o in made.options)]
-    everything += [text for name, value, _ in fact_rows(host.fleet, key, host.now) for text in (name, value)]
+    everything += [text for name, value, *_ in fact_rows(host.fleet, key, host.now) for text in (name, value)]
     everything += [text for text, _ in (*made.flags, *status(host.fleet, host.now, GLYPHS).left)]
     everything += [line for action in made.actions for line in action.lines]
     assert all(is_plain(text) for text in everything)
