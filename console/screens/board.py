@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -57,6 +57,8 @@ ROSTER_RESTS: Final = 9
 
 _CARD_KEYS: Final = ("approve", "options", "deny", "deny_reason", "answer")
 Standings = Callable[[], list[tuple[Action, Standing]]]
+Holds = Callable[[], bool]
+"""Is what was said still so?"""
 
 
 class FactsPane(Facts, can_focus=True):
@@ -103,6 +105,7 @@ class Board:
         self._notice: Segment = _NOTHING
         self._trailed: Segment = _NOTHING
         self._notice_until = 0
+        self._holds: Holds | None = None
         self._pressed = 0
         self._dirty = True
 
@@ -141,9 +144,9 @@ class Board:
         self._notice_until = 0
         self._dirty = True
 
-    def say(self, text: Clean, tone: Tone, now: int) -> None:
-        """Say this at once, in the line for notices."""
-        self._notice, self._notice_until = (text, tone), now + NOTICE_MS
+    def say(self, text: Clean, tone: Tone, now: int, holds: Holds | None = None) -> None:
+        """Say this at once, in the line for notices, until a key is pressed, or sooner: while it `holds`."""
+        self._notice, self._notice_until, self._holds = (text, tone), now + NOTICE_MS, holds
         self._paint_lines(now)
 
     def turn_to(self, key: SessionKey | None) -> None:
@@ -277,12 +280,14 @@ class Board:
         self.facts.facts = rows
         self._footer.items = footer_keys(standings(), self._keys, fleet)
         self._rule.say(self._log_title(selected, now), active=self.log.has_focus)
-        trail = self._last_trail(selected, shown.key if shown is not None else None)
+        trail = self._last_trail(selected, shown)
         self._trailed = trail_segment(trail, self._tz) if trail is not None else _NOTHING
 
     def _paint_lines(self, now: int) -> None:
         """How far the last command has come, and what there is to be said; on a low screen both share a line."""
         said: Sequence[Segment] = ()
+        if self._holds is not None and not self._holds():
+            self._notice_until, self._holds = 0, None
         if now < self._notice_until:
             said = (self._notice,)
         elif not self._pressed:
@@ -310,19 +315,31 @@ class Board:
 
     # -------------------------------------------------------------- commands
 
-    def _last_trail(self, selected: SessionKey | None, shown: RequestKey | None) -> Trail | None:
-        """The newest command on the request that is shown, else on the selected session."""
+    def _last_trail(self, selected: SessionKey | None, shown: Shown | None) -> Trail | None:
+        """The newest command on the selected session. Below a card: on its request, or given since it stands there."""
         for trail in reversed(self._hub.fleet.trails.values()):
-            if trail.request == shown if shown is not None else trail.target == selected:
+            if shown is None:
+                found = trail.target == selected
+            elif trail.request is not None:
+                found = trail.request == shown.key
+            else:
+                found = trail.target == shown.key.owner and trail.requested_at >= shown.put_at
+            if found:
                 return trail
         return None
 
     def decided(self, request: RequestKey) -> bool:
         """Is a decision of ours on its way to this request, or taken?"""
-        return any(
-            trail.request == request and trail.outcome in (None, OutcomeKind.APPLIED)
-            for trail in self._hub.fleet.trails.values()
-        )
+        return any(True for _ in self._decisions(request))
+
+    def deciding(self, request: RequestKey) -> bool:
+        """Is a decision of ours on its way to this request, and its effect still to be seen?"""
+        return any(trail.active for trail in self._decisions(request))
+
+    def _decisions(self, request: RequestKey) -> Iterator[Trail]:
+        for trail in self._hub.fleet.trails.values():
+            if trail.request == request and trail.outcome in (None, OutcomeKind.APPLIED):
+                yield trail
 
     # -------------------------------------------------------------- copying and help
 

@@ -20,7 +20,7 @@ from console.fleet.facts import ContactFact, RequestKey, SessionKey
 from console.screens import leaving
 from console.screens.asking import Ask
 from console.screens.availability import Standing
-from console.screens.board import Board, FactsPane
+from console.screens.board import Board, FactsPane, Holds
 from console.screens.copying import copied
 from console.screens.handlers import ACTS, DECIDES, STEERS
 from console.screens.help import HelpItem, HelpScreen, help_rows
@@ -258,9 +258,9 @@ class FleetScreen(Screen[None]):
             ACTS[id](self)
         self.paint()
 
-    def say(self, text: str, tone: Tone = "plain") -> None:
-        """One line of our own words to the operator."""
-        self._board.say(Clean(text), tone, self._clock())
+    def say(self, text: str, tone: Tone = "plain", holds: Holds | None = None) -> None:
+        """One line of our own words to the operator, for as long as it holds."""
+        self._board.say(Clean(text), tone, self._clock(), holds)
 
     # -------------------------------------------------------------- where the operator looks
 
@@ -300,7 +300,7 @@ class FleetScreen(Screen[None]):
         """Show the request that waits longest, or the one behind that which is shown."""
         key = self._sight.next_request()
         if key is None:
-            self.say("nothing waits for you")
+            self.say("nothing waits for you", holds=lambda: self._sight.next_request() is None)
         elif self._sight.shown is not None and key == self._sight.shown.key:
             self.say("this is the only one that waits")
         else:
@@ -318,7 +318,7 @@ class FleetScreen(Screen[None]):
         self._sight.aimed = True
         request = self._sight.waiting_here()
         if request is None:
-            self.say("no request is open here")
+            self.say("no request is open here", holds=lambda: self._sight.waiting_here() is None)
         elif self._sight.shown is None or self._sight.shown.key != request.key:
             self._open_card(request.key)
         else:
@@ -334,7 +334,7 @@ class FleetScreen(Screen[None]):
 
     def _open_card(self, key: RequestKey, *, focus: bool = True) -> None:
         if not self.furnished:
-            self.say("the console is still starting")
+            self.say("the console is still starting", holds=lambda: not self.furnished)
             return
         request = self._hub.fleet.requests[key]
         self._sight.shown = Shown(key, request.digest, self._clock())

@@ -22,7 +22,7 @@ from widgets.tones import Tone
 if TYPE_CHECKING:
     from console.hub import Hub
     from console.keymap import Keymap
-    from console.screens.board import Board
+    from console.screens.board import Board, Holds
     from console.screens.sight import Sight
     from watchfloor.connector import Clock
 
@@ -79,29 +79,30 @@ class Interventions:
                 self._refuse(action, None)
             else:
                 self._show(waiting.key)
-                self.say(Clean(again))
+                self._say_of_card(Clean(again))
             return
         if self._board.covered:
             # Put on the card once more, it begins at its beginning.
             self._board.show_card(None, self._clock())
             self._show(shown.key)
-            self.say(Clean(again), "attention")
+            self._say_of_card(Clean(again), "attention")
             return
         if (behind := self._sight.behind()) is not None:
             self._show(behind.key)
-            self.say(Clean(f"another request: {again}"))
+            self._say_of_card(Clean(f"another request: {again}"))
             return
         request = self.fleet.requests.get(shown.key)
         session = self.fleet.sessions.get(shown.key.owner)
         if request is None or session is None or not request.open:
-            self.say(Clean(f"{self._named(action)}: the request has ended"), "attention")
+            self._say_of_card(Clean(f"{self._named(action)}: the request has ended"), "attention")
         elif early := shown.too_new(self._clock()):
-            self.say(early, "attention")
+            self._say_of_card(early, "attention", lambda: bool(shown.too_new(self._clock())))
         elif self._refuse(action, request):
             return
         elif self._board.decided(request.key):
             # A second decision could only contradict the first.
-            self.say(Clean("your decision is on its way already"), "attention")
+            text = Clean("your decision is on its way already")
+            self._say_of_card(text, "attention", lambda: self._board.deciding(request.key))
         else:
             flow(self, session, request)
 
@@ -132,7 +133,12 @@ class Interventions:
         """Say why the action does not work, if it does not."""
         stands = self._standing(action, request)
         if not stands.works:
-            self.say(Clean(f"{self._named(action)}: {stands.reason}"), "attention")
+            selected = self._sight.selected
+            self.say(
+                Clean(f"{self._named(action)}: {stands.reason}"),
+                "attention",
+                lambda: self._sight.selected == selected and not self._standing(action, self._sight.request()).works,
+            )
         return not stands.works
 
     def _named(self, action: Action) -> str:
@@ -156,8 +162,13 @@ class Interventions:
         self._asking()
         drawer.ask(ask)
 
-    def say(self, text: Clean, tone: Tone = "plain") -> None:
-        self._board.say(text, tone, self._clock())
+    def say(self, text: Clean, tone: Tone = "plain", holds: Holds | None = None) -> None:
+        self._board.say(text, tone, self._clock(), holds)
+
+    def _say_of_card(self, text: Clean, tone: Tone = "plain", holds: Holds = lambda: True) -> None:
+        """Say what concerns the request on the card, for as long as it is that one."""
+        shown = self._sight.shown
+        self.say(text, tone, lambda: self._sight.shown is shown and holds())
 
     def entered(self, name: str, value: str) -> None:
         self._board.entered[name] = value
@@ -174,7 +185,12 @@ class Interventions:
     def submit(self, intent: Intent, *, sure: bool = False) -> None:
         gated = self._hub.gate(intent)
         if isinstance(gated, Refusal):
-            self.say(Clean(gated.reason), "attention")
+            shown = self._sight.shown
+            self.say(
+                Clean(gated.reason),
+                "attention",
+                lambda: self._sight.shown is shown and isinstance(self._hub.gate(intent), Refusal),
+            )
             return
         session = self.fleet.sessions[gated.target]
         if gated.confirm and not sure:

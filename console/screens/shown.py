@@ -16,6 +16,7 @@ class Shown:
     def __init__(self, key: RequestKey, digest: str, now: int) -> None:
         """A request is put on the card."""
         self.key = key
+        self.put_at = now
         self.whole = False
         self._opened: int | None = None
         self._changed = now
