@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import uuid
@@ -140,6 +141,6 @@ async def test_a_flood_does_not_drown_the_host(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_closing_the_host_ends_programs_and_their_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = f"{sys.executable} -S -c 'import time; time.sleep(60)' & echo up; wait"
+    source = f"{shlex.quote(sys.executable)} -S -c 'import time; time.sleep(60)' & echo up; wait"
     async with programmed(shell(source), monkeypatch, grace_s=0.2) as client:
         await client.until(lambda: client.output() == "up\n")
