@@ -284,7 +284,8 @@ async def test_a_kill_waits_for_nothing_also_when_a_stop_was_asked_for_before() 
 
 async def test_grandchildren_are_stopped_too_even_those_that_refuse() -> None:
     port = FakePort()
-    inner = f"{shlex.quote(sys.executable)} -S -u -c 'import signal,time; signal.signal(15, signal.SIG_IGN); print(1); time.sleep(60)'"
+    stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1); time.sleep(60)"
+    inner = shlex.join([sys.executable, "-S", "-u", "-c", stubborn])
     session = await launched(shell(f"{inner} & sleep 60 & echo $!; wait"), port, grace_s=0.1)
     await port.until(lambda: len(pids(port)) == 2)
     await session.intervene(Stop())
