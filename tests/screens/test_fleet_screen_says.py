@@ -27,7 +27,11 @@ async def carded(stage: Stage) -> None:
     await stage.show(ms=1_000)
 
 
-async def test_that_a_decision_is_on_its_way_is_said_until_its_effect_is_seen(tmp_path: Path) -> None:
+async def test_that_a_decision_is_on_its_way_is_said_until_its_effect_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No notice goes for its age alone.
+    monkeypatch.setattr("console.screens.board.NOTICE_MS", 10**9)
     async with (
         hosting() as host,
         Relay(host.url) as relay,
