@@ -140,7 +140,7 @@ def capability_words(primitive: Primitive, profile: ProfileFact) -> str:
             words = "between steps, or at once" if options.get("interrupt") else "between steps"
             return words if traits.get("pause_is_barrier", True) else f"{words}; a call in flight still runs"
         case Primitive.STOP:
-            return "or kill" if options.get("kill") else ""
+            return "gently, or kill" if options.get("kill") else ""
         case Primitive.RESEED:
             return _joined(options.get("modes", ()))
         case Primitive.BUDGET:
