@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,24 @@ async def test_what_is_denied_does_not_happen_and_the_agent_is_told_why(
     assert not (tmp_path / "done").exists()
     told = (await ann("events", host.url, "--session", "writer", "--json")).records
     assert any(r["event"].get("note") == "not today" for r in told)
+
+
+async def test_a_denial_is_called_so_wherever_it_is_told(host: Host, ann: Program, tmp_path: Path) -> None:
+    request = await asked(host, "writer")
+    denied = await ann("deny", host.url, "writer", request, "--current", "--wait", "10")
+    assert denied.out.startswith(f"deny {request}: applied, ")
+    assert "effect seen" in denied.out
+    [file] = (tmp_path / "state").rglob("*.jsonl")
+    [asked_for] = [line for line in map(json.loads, file.read_text().splitlines()) if line["what"] == "requested"]
+    assert (asked_for["primitive"], asked_for["option_kind"]) == ("approve", "deny")
+    await host.wait("writer")
+    told = (await ann("events", host.url, "--session", "writer")).out
+    assert "denied by ann" in told
+    assert "deny  by ann: applied" in told
+    assert "approve" not in told
+    trail = (await ann("events", host.url, "--session", "writer", "--json")).records
+    [taken] = [record["event"] for record in trail if record["event"]["kind"] == "intervention"]
+    assert (taken["primitive"], taken["option_kind"]) == ("approve", "deny")
 
 
 async def test_another_digest_is_stale(host: Host, ann: Program, tmp_path: Path) -> None:
