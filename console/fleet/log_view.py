@@ -37,7 +37,7 @@ _WORD: Final[Mapping[str, str]] = {
 }
 _PROSE: Final = frozenset({"message", "reasoning", "plan", "progress", "notice", "mail", "result"})
 _QUIET: Final = frozenset({"reasoning", "tool_output", "lifecycle", "progress", "raw", "unknown", "child", "plan"})
-_OUTPUT: Final = frozenset({"tool_output", "tool_result", "diff", "raw", "unknown"})
+_OUTPUT: Final = frozenset({"tool_result", "diff", "raw", "unknown"})
 """Of these a line holds the first one, and says how many more there are."""
 _PLAIN_HEAD: Final = frozenset({"assistant", "user", "operator", "system", "stdout", "message"})
 """Labels that the kind of the line tells already."""
@@ -147,7 +147,10 @@ def _kind(entry: LogEntry, kind: str) -> Clean:
 def _text(entry: LogEntry, kind: str) -> tuple[Clean, int]:
     """The event on one line, and how many lines of it are left out."""
     head, text, more = entry.fact.head, entry.text, 0
-    if kind in _OUTPUT:
+    if kind == "tool_output":
+        # A harness joins what a program printed in the same moment: none of its lines may go missing for that.
+        line = exact_line(Clean(text.strip("\n")))
+    elif kind in _OUTPUT:
         line, more = first_line(text)
     else:
         line = entry.fact.data.get("line") or (one_line(text) if kind in _PROSE else exact_line(text))

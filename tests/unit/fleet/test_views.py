@@ -85,7 +85,7 @@ def test_lines(host: ScriptedHost) -> None:
         ("tool", "shell  make␊build", "plain", ""),
         ("done", "ok", "plain", "✓ 3.2 s"),
         ("done", "no rule", "failed", "+2 lines  ✗ exit 2"),
-        ("out", "one", "quiet", "+1 line"),
+        ("out", "one␊two", "quiet", ""),
         ("tool", "write  path: a b, text: x␊y, n: [1]", "plain", ""),
         ("ask", "rm -rf build", "attention", "waits for you 0:14"),
         ("state", "failed  quota", "failed", ""),
