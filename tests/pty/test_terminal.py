@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -164,8 +165,8 @@ def test_a_console_goes_to_sleep_and_wakes_as_a_job_of_its_shell(env: dict[str, 
             terminal.wait_for(re.compile(r"^alive", re.MULTILINE))
             terminal.write(b"fg\r")
             terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
-            newest = int(re.findall(r"line (\d+)", terminal.wait_for(re.compile(r"line \d+")))[-1])
-            terminal.wait_for(re.compile(rf"line {newest + 50}\b"), SLOW_S)
+            wanted = newest(terminal) + 50
+            terminal.wait_until(partial(reached, terminal, wanted), SLOW_S, what="the program's output")
         # The keys are the console's again, each once.
         terminal.press("p")
         terminal.wait_until(lambda: process_state(pid) == "T", what="the program to stop")
@@ -176,6 +177,15 @@ def test_a_console_goes_to_sleep_and_wakes_as_a_job_of_its_shell(env: dict[str, 
         press_until(terminal, "y", lambda: process_state(job) == "")
         check_given_back(terminal)
         leave_shell(terminal)
+
+
+def reached(terminal: Terminal, number: int) -> bool:
+    return newest(terminal) >= number
+
+
+def newest(terminal: Terminal) -> int:
+    """The highest number that the program has counted to, as far as the screen shows."""
+    return max(map(int, re.findall(r"line (\d+)", terminal.screen())), default=0)
 
 
 def leave_shell(terminal: Terminal) -> None:
