@@ -41,6 +41,7 @@ class DemoProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._said: deque[str] = deque(maxlen=20)
         self._stopped = False
+        self._secret: tempfile.TemporaryDirectory[str] | None = None
 
     async def start(self) -> Target:
         """Start the demo and wait until it listens.
@@ -49,7 +50,8 @@ class DemoProcess:
             Unreachable: it ended before that; the message holds its last words.
         """
         token = secrets.token_urlsafe(24)
-        with tempfile.TemporaryDirectory(prefix="watchfloor-") as folder:
+        self._secret = tempfile.TemporaryDirectory(prefix="watchfloor-", ignore_cleanup_errors=True)
+        with self._secret as folder:
             token_file = Path(folder) / "token"
             token_file.touch(mode=0o600)
             token_file.write_text(token)
@@ -59,6 +61,9 @@ class DemoProcess:
     def stop(self) -> None:
         """End the demo and wait for it, some seconds at most; does nothing where it is not running."""
         self._stopped = True
+        if self._secret is not None:
+            # Whoever stops it while it starts may not wait until that has come to its end.
+            self._secret.cleanup()
         process = self._process
         if process is None or process.stdin is None:
             return

@@ -64,6 +64,17 @@ def test_a_lost_terminal_ends_the_console_and_its_demo(
         assert terminal.process.returncode == 128 + signal.SIGHUP
 
 
+def test_a_terminal_that_is_lost_while_the_demo_starts_leaves_nothing_behind(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    with open_demo(env, tmp_path) as terminal:
+        terminal.wait_until(lambda: list(tmp_path.glob("watchfloor-*")), SLOW_S, what="the demo to be started")
+        terminal.hang_up()
+        wait_gone(terminal, [], tmp_path)
+        assert terminal.process.returncode == 128 + signal.SIGHUP
+        terminal.wait_until(lambda: not list(tmp_path.glob("watchfloor-*")), ENDS_S, what="its folders to go")
+
+
 def fill(terminal: Terminal) -> None:
     """Read nothing until the console waits for its terminal: it shows no more when keys are pressed."""
     waits = time.monotonic() + SLOW_S
