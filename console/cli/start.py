@@ -85,8 +85,9 @@ def _open(
 
 def _unfit() -> str | None:
     """Why no console can be drawn here; None where one can."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return "the console needs a terminal on its input and output"
+    # The toolkit draws on standard error.
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        return "the console needs a terminal on its input, its output and its standard error"
     if os.environ.get("TERM", "dumb") == "dumb":
         return "the console needs a terminal that can place its text, and TERM says that this one cannot"
     return None

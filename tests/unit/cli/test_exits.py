@@ -131,7 +131,7 @@ def test_usage_is_told_on_standard_error_with_status_2() -> None:
 def test_without_a_terminal_the_console_says_so(words: list[str]) -> None:
     done = _program(*words)
     assert done.returncode == 2
-    assert done.stderr.startswith("watchfloor: the console needs a terminal on its input and output; for scripts")
+    assert done.stderr.startswith("watchfloor: the console needs a terminal on its input, its output and its standard")
     assert done.stderr.count("\n") == 1
 
 
