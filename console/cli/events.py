@@ -190,7 +190,7 @@ class _Printer:
             data = _masked(event.model_dump(mode="json", exclude_none=True))
             out.record({"source": source, "session": session, "epoch": epoch, "event": data})
             return
-        from console.intake_events import event_fact
+        from console.intake import event_fact
 
         fact = event_fact(event)
         at = datetime.fromtimestamp(fact.at / 1000).astimezone().strftime("%H:%M:%S")

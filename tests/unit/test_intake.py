@@ -27,7 +27,7 @@ from console.fleet.facts import (
     WelcomeFact,
 )
 from console.intake import Intake
-from console.intake_events import KEEP_TEXT, event_fact
+from console.intake.events import KEEP_TEXT, event_fact
 from watchfloor.canonical import subject_digest
 from watchfloor.connector import Received, Unreadable
 from watchfloor.protocol import events as e

@@ -1,9 +1,4 @@
-"""The only door for outside text: frames in, clean facts out.
-
-Strict cleaning for whatever names or acts (names, commands, arguments, paths, options), prose cleaning for
-message bodies. Ids stay exactly as received: they are keys, and are cleaned where they are shown. A digest
-is recomputed from the raw subject before anything is cleaned.
-"""
+"""Frames in, clean facts out: one source at a time."""
 
 from __future__ import annotations
 
@@ -33,8 +28,8 @@ from console.fleet.facts import (
     WatchingFact,
     WelcomeFact,
 )
-from console.intake_events import event_fact
-from console.intake_requests import decision_fact, field_fact, request_fact
+from console.intake.events import event_fact
+from console.intake.requests import decision_fact, field_fact, request_fact
 from watchfloor.connector import Arrival, Clock, Unreadable
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m

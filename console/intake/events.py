@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from console.fleet.facts import EventFact
-from console.intake_requests import ONE_LINE, shown_json
+from console.intake.requests import ONE_LINE, shown_json
 from watchfloor.protocol import events as e
 from watchfloor.protocol.lines import arguments_line, resolved_line, state_word
 from watchfloor.text import Clean, clean, clean_line, clean_prose
