@@ -29,6 +29,7 @@ from console.lifeline import Lifeline
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
 from console.screens.help import HelpScreen
+from console.screens.terminal import PasteDropped, TerminalDriver
 from themes.loader import DEFAULT_THEME, load_glyphs, load_theme
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Watchfloor(App[int]):
             tz: The zone that times are shown in; that of the machine if None.
         """
         self._look = load_theme(config.theme or DEFAULT_THEME)
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self.failure: Exception | None = None
         self._targets = tuple(targets)
         self._demo = demo
@@ -262,6 +263,10 @@ class Watchfloor(App[int]):
             return
         with self.suspend():
             self._lifeline.sleep()
+
+    def on_paste_dropped(self, message: PasteDropped) -> None:
+        """Say that nothing of a paste was taken."""
+        self.fleet_screen.paste_dropped(message.characters, ended=message.ended)
 
     # --- beginning and ending --------------------------------------------------------------
 

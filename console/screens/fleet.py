@@ -262,6 +262,11 @@ class FleetScreen(Screen[None]):
         """One line of our own words to the operator, for as long as it holds."""
         self._board.say(Clean(text), tone, self._clock(), holds)
 
+    def paste_dropped(self, characters: int, *, ended: bool) -> None:
+        """Say that a paste was not taken: too long, or it had no end."""
+        why = "too long" if ended else "its end never came"
+        self.say(f"a paste of {characters:,} characters was dropped: {why}", "attention")
+
     # -------------------------------------------------------------- where the operator looks
 
     @property

@@ -1,0 +1,80 @@
+"""The terminal as the toolkit drives it, but for its input: pasted text is taken out before the toolkit parses keys.
+
+All that is used of the toolkit's inner parts is used here: the driver's `fileno`, `exit_event` and `process_message`,
+and the parser's `feed` and `tick`.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from codecs import getincrementaldecoder
+from typing import Final
+
+from textual import events
+from textual._parser import ParseError
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+from console.pasting import ESCAPE, Dropped, Keys, Pasted, Pastes, Piece
+
+_LOOKS_EVERY_S: Final = 0.1
+_READS_MOST: Final = 4_096
+
+
+class PasteDropped(Message):
+    """A paste was not kept. `ended` False: its end never came."""
+
+    def __init__(self, characters: int, *, ended: bool) -> None:
+        super().__init__()
+        self.characters = characters
+        self.ended = ended
+
+
+class TerminalDriver(LinuxDriver):
+    """Takes pasted text for text, whatever control characters stand in it."""
+
+    def run_input_thread(self) -> None:
+        """Wait for input and pass it on, until the driver wants no more."""
+        parser, pastes = XTermParser(), Pastes()
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            try:
+                while not self.exit_event.is_set():
+                    waits = pastes.waits_s
+                    if selector.select(_LOOKS_EVERY_S if waits is None else min(waits, _LOOKS_EVERY_S)):
+                        data = os.read(self.fileno, _READS_MOST)
+                        self._pass_on(pastes.feed(decode(data), time.monotonic()), parser)
+                        if not data:  # closed: it is readable for ever
+                            self.exit_event.wait(_LOOKS_EVERY_S)
+                    else:
+                        self._pass_on(pastes.quiet(time.monotonic()), parser)
+                    for message in parser.tick():
+                        self.process_message(message)
+            finally:
+                self._end(parser)
+
+    def _pass_on(self, pieces: list[Piece], parser: XTermParser) -> None:
+        for piece in pieces:
+            match piece:
+                case Keys(text) if text == ESCAPE:
+                    self.process_message(events.Key("escape", ESCAPE))
+                case Keys(text):
+                    for message in parser.feed(text):
+                        self.process_message(message)
+                case Pasted(text):
+                    # The toolkit leaves these out of pastes as well.
+                    self.process_message(events.Paste(text.replace("\x00", "")))
+                case Dropped(characters, ended):
+                    self.process_message(PasteDropped(characters, ended=ended))
+
+    @staticmethod
+    def _end(parser: XTermParser) -> None:
+        try:
+            for _ in parser.feed(""):
+                pass
+        except (EOFError, ParseError):
+            pass
