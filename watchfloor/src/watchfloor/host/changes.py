@@ -8,8 +8,9 @@ from watchfloor.harness.base import Decided, MailArrived, MailItem, Reseed, Sign
 from watchfloor.host.effects import Changed, EndAttempt, Publish, RequestChanged, SessionEffect, StartAttempt, Tell
 from watchfloor.host.given import given
 from watchfloor.host.mailbox import Letter
+from watchfloor.host.request_events import ended
 from watchfloor.host.state import Asked, Phase, SessionState, Suspension
-from watchfloor.protocol.events import Event, LifecycleChanged, MailState, RequestResolved, Reseeded
+from watchfloor.protocol.events import Event, LifecycleChanged, MailState, Reseeded
 from watchfloor.protocol.model import RequestModel
 from watchfloor.words import Overlay, ReseedMode
 
@@ -56,11 +57,7 @@ class SessionChanges(SessionState):
             self._publish(letter.event(state, now, error), now)
 
     def _request_ended(self, request: RequestModel, id: str, now: int, why: str | None) -> None:
-        decision = request.decision
-        rest = given(why=why)
-        if decision is not None:
-            rest |= given(option=decision.option, option_kind=decision.kind, by=decision.by, note=decision.note)
-        self._publish(RequestResolved(at=now, request=id, state=request.state, **rest), now)
+        self._publish(ended(request, id, now, why), now)
         self._effects.append(RequestChanged(self.id, request))
 
     def _withdraw(self, now: int, why: str, *, only_blocking: bool = False) -> None:
@@ -69,9 +66,9 @@ class SessionChanges(SessionState):
             if only_blocking and not request.blocks:
                 continue
             id = str(request.subject["id"])
-            ended = self.requests.withdraw(id, why)
-            if ended is not None:
-                self._request_ended(ended, id, now, why)
+            withdrawn = self.requests.withdraw(id, why)
+            if withdrawn is not None:
+                self._request_ended(withdrawn, id, now, why)
                 if self.alive:
                     self._tell(Withdrawn(id, why))
 

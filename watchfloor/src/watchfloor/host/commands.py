@@ -8,8 +8,8 @@ from typing import Final
 
 from watchfloor.host.effects import Handled
 from watchfloor.host.given import given
+from watchfloor.host.hosted import Forwarded, HostedSession
 from watchfloor.host.quoting import shown
-from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Command, DoAnswer, DoApprove, Outcome
 from watchfloor.words import OptionKind, OutcomeKind
@@ -44,8 +44,7 @@ class Outcomes:
         fingerprint, outcome = known
         if fingerprint == _fingerprint(command):
             return outcome
-        reason = "this id was used before, for another command"
-        return Outcome(id=command.id, outcome=OutcomeKind.INVALID, reason=reason, info={}, at=now)
+        return another_command(command, now)
 
     def remember(self, command: Command, outcome: Outcome) -> None:
         self._known[command.id] = (_fingerprint(command), outcome)
@@ -74,7 +73,13 @@ class Outcomes:
         return never
 
 
-def execute(core: SessionCore, command: Command, by: str, now: int) -> Handled:
+def another_command(command: Command, now: int) -> Outcome:
+    """The command's id stands for another one."""
+    reason = "this id was used before, for another command"
+    return Outcome(id=command.id, outcome=OutcomeKind.INVALID, reason=reason, info={}, at=now)
+
+
+def execute(core: HostedSession, command: Command, by: str, now: int) -> Handled | Forwarded:
     """Carry out a command on its session, unless it is aimed at something that is over."""
     missing = core.not_advertised(command.do)
     if missing is not None:
@@ -88,7 +93,7 @@ def execute(core: SessionCore, command: Command, by: str, now: int) -> Handled:
     return core.command(command.do, by, now)
 
 
-def _stale(core: SessionCore, command: Command) -> str | None:
+def _stale(core: HostedSession, command: Command) -> str | None:
     if command.attempt is not None and command.attempt != core.attempt:
         return f"attempt {command.attempt} is not the current one: {core.attempt} is"
     if command.turn is not None and command.turn != core.turn:
@@ -100,12 +105,13 @@ def _stale(core: SessionCore, command: Command) -> str | None:
 def outcome_of(command: Command, handled: Handled, now: int, attempt: int | None) -> Outcome:
     """The outcome frame for a command."""
     rest = given(reason=handled.reason, info=handled.info or None, decided=handled.decided, attempt=attempt)
+    rest |= given(retry_after_s=handled.retry_after_s)
     if isinstance(command.do, DoApprove | DoAnswer):
         rest["request"] = command.do.request
     return Outcome(id=command.id, outcome=handled.outcome, at=now, session=command.session, **rest)
 
 
-def intervention(command: Command, handled: Handled, by: str, now: int, core: SessionCore) -> Intervention:
+def intervention(command: Command, handled: Handled, by: str, now: int, core: HostedSession) -> Intervention:
     """The command as an event of its session."""
     rest = given(turn=core.turn, reason=handled.reason, info=handled.info or None, **_decision(command, core))
     return Intervention(
@@ -119,7 +125,7 @@ def intervention(command: Command, handled: Handled, by: str, now: int, core: Se
     )
 
 
-def _decision(command: Command, core: SessionCore) -> dict[str, object]:
+def _decision(command: Command, core: HostedSession) -> dict[str, object]:
     """The option that a decision is about. One that its request lacks is not repeated: it may be a secret's value."""
     do = command.do
     if not isinstance(do, DoApprove | DoAnswer):

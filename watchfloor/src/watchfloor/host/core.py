@@ -17,10 +17,22 @@ from pydantic import JsonValue
 
 from watchfloor.errors import ProtocolError
 from watchfloor.host.clients import Connection, Encoded, broadcast
-from watchfloor.host.commands import Outcomes, execute, intervention, outcome_of
-from watchfloor.host.effects import Changed, Handled, HostEffect, Publish, RequestChanged, SendFrame, SessionEffect
+from watchfloor.host.commands import Outcomes, another_command, execute, intervention, outcome_of
+from watchfloor.host.effects import (
+    Changed,
+    Forward,
+    Handled,
+    HostEffect,
+    Publish,
+    RequestChanged,
+    SendFrame,
+    SessionEffect,
+)
+from watchfloor.host.forwarding import UnderWay
 from watchfloor.host.given import given
+from watchfloor.host.hosted import Forwarded
 from watchfloor.host.log import EventLog
+from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.principals import Principal
 from watchfloor.host.quoting import shown
 from watchfloor.host.reception import Reception, about_of, session_frames
@@ -66,15 +78,19 @@ class HostCore:
         heartbeat_s: float = HEARTBEAT_S,
         hello_s: float = HELLO_S,
         outcomes: Outcomes | None = None,
+        beats: bool = True,
     ) -> None:
+        """With `beats` the host's own time makes them; without, they are due when `beat` is called."""
         self.info = info
         self.log = log
         self.roster = Roster(log)
         self._reception = Reception(info, log, self.roster, heartbeat_s)
         self._beat_ms = int(heartbeat_s * 1000)
+        self._beats = beats
         self._beat_at: int | None = None
         self._hello_s = hello_s
         self._outcomes = outcomes or Outcomes(info.instance)
+        self._under_way: dict[str, UnderWay] = {}
         self._conns: dict[str, Connection] = {}
         self._busy: dict[str, Entry] = {}
         self._gone: list[str] = []
@@ -104,14 +120,41 @@ class HostCore:
         self._busy[session] = self.roster.add(core, traits, fixed or {})
         return core
 
+    def mirror(self, session: str, *, capabilities: Capabilities, traits: Traits, now: int) -> MirrorSession:
+        """A new session that a foreign system runs; its commands are forwarded. Raises ValueError for a taken id."""
+        if session in self.roster:
+            raise ValueError(f"there is a session {session!r} already")
+        mirrored = MirrorSession(session, capabilities=capabilities, now=now)
+        self._busy[session] = self.roster.add(mirrored, traits, {})
+        return mirrored
+
+    def mirrored(self, session: str) -> MirrorSession:
+        """Raises KeyError for a session that is not there, or that this host runs itself."""
+        core = self._entry(session).core
+        if not isinstance(core, MirrorSession):
+            raise KeyError(session)
+        return core
+
+    def profile(self, session: str, capabilities: Capabilities, traits: Traits, now: int) -> list[HostEffect]:
+        """A mirrored session advertises this now, and behaves like this."""
+        entry = self._entry(session)
+        if capabilities == entry.core.capabilities and traits == entry.traits:
+            return []
+        entry.traits = traits
+        return self._advertised(entry, capabilities, now)
+
     def advertise(self, session: str, capabilities: Capabilities, now: int) -> list[HostEffect]:
         """The session's attempt advertises this."""
         entry = self._entry(session)
         offered = supported(capabilities)
         if offered == entry.core.capabilities:
             return []
+        return self._advertised(entry, offered, now)
+
+    def _advertised(self, entry: Entry, offered: Capabilities, now: int) -> list[HostEffect]:
         entry.profile = self.roster.profile(offered, entry.traits)
         entry.dirty.add("profile")
+        self._busy[entry.id] = entry
         return self.apply(entry.core.set_capabilities(offered, now))
 
     def remove(self, session: str) -> None:
@@ -123,8 +166,11 @@ class HostCore:
         self._gone.append(session)
 
     def session(self, session: str) -> SessionCore:
-        """Raises KeyError for a session that is not there."""
-        return self._entry(session).core
+        """Raises KeyError for a session that is not there, or that a foreign system runs."""
+        core = self._entry(session).core
+        if not isinstance(core, SessionCore):
+            raise KeyError(session)
+        return core
 
     def _entry(self, session: str) -> Entry:
         entry = self.roster.get(session)
@@ -252,7 +298,10 @@ class HostCore:
                 effects += self._command(client, frame, now)
             case Recall():
                 for id in frame.ids:
-                    effects.append(client.send(self._outcomes.recall(id, now, final=client.may_intervene)))
+                    if id in self._under_way:
+                        self._under_way[id].tell(client.id)
+                    else:
+                        effects.append(client.send(self._outcomes.recall(id, now, final=client.may_intervene)))
             case Hello():
                 message = "hello comes once, at the start"
                 effects.append(client.send(Error(code=ErrorCode.MALFORMED, message=message, about=frame.type)))
@@ -280,24 +329,45 @@ class HostCore:
         if not client.may_intervene:
             handled = Handled(OutcomeKind.NOT_PERMITTED, reason=f"{client.name} may only watch")
             return [client.send(outcome_of(command, handled, now, None))]
-        before = self._outcomes.again(command, now)
+        under_way = self._under_way.get(command.id)
+        if under_way is not None and under_way.command == command:
+            under_way.tell(client.id)
+            return []
+        before = another_command(command, now) if under_way is not None else self._outcomes.again(command, now)
         if before is not None:
             return [client.send(before)]
-        effects: list[HostEffect] = []
-        attempt: int | None = None
         entry = self.roster.get(command.session)
         if entry is None:
-            handled = Handled(OutcomeKind.STALE_TARGET, reason=f"this host has no session '{shown(command.session)}'")
-        else:
-            handled = execute(entry.core, command, client.name, now)
-            if isinstance(command.do, DoStop) and handled.applied:
-                handled.info.update(self._living_children(entry.id))
-            effects += self.apply(handled.effects)
-            self._touch(entry.id).events.append(intervention(command, handled, client.name, now, entry.core))
-            attempt = entry.core.attempt
-        outcome = outcome_of(command, handled, now, attempt)
+            gone = Handled(OutcomeKind.STALE_TARGET, reason=f"this host has no session '{shown(command.session)}'")
+            return self._settled(command, client.name, gone, [client.id], now)
+        done = execute(entry.core, command, client.name, now)
+        if isinstance(done, Forwarded):
+            self._under_way[command.id] = UnderWay(command, client.name, [client.id])
+            return [*self.apply(done.effects), *self.flush(now), Forward(command, client.name)]
+        if isinstance(command.do, DoStop) and done.applied:
+            done.info.update(self._living_children(entry.id))
+        return self._settled(command, client.name, done, [client.id], now)
+
+    def answered(self, command: str, handled: Handled, now: int) -> list[HostEffect]:
+        """What the foreign system made of a forwarded command; nothing where none of this id is under way."""
+        forwarded = self._under_way.pop(command, None)
+        if forwarded is None:
+            return []
+        entry = self.roster.get(forwarded.command.session)
+        if entry is not None and isinstance(entry.core, MirrorSession):
+            entry.core.answered(forwarded.command.do)
+        return self._settled(forwarded.command, forwarded.by, handled, forwarded.conns, now)
+
+    def _settled(self, command: Command, by: str, handled: Handled, conns: Sequence[str], now: int) -> list[HostEffect]:
+        """The command has its outcome: it is remembered, becomes an event, and is told to who asked."""
+        effects = self.apply(handled.effects)
+        entry = self.roster.get(command.session)
+        if entry is not None:
+            self._touch(entry.id).events.append(intervention(command, handled, by, now, entry.core))
+        outcome = outcome_of(command, handled, now, entry.core.attempt if entry is not None else None)
         self._outcomes.remember(command, outcome)
-        return [*effects, *self.flush(now), client.send(outcome)]
+        asking = [client for conn in conns if (client := self._conns.get(conn)) is not None]
+        return [*effects, *self.flush(now), *(client.send(outcome) for client in asking)]
 
     def _living_children(self, session: str) -> JsonObject:
         """Who goes on when a session is stopped."""
@@ -322,9 +392,14 @@ class HostCore:
         effects += self.flush(now)
         if self._beat_at is None or now >= self._beat_at:
             self._beat_at = now + self._beat_ms
-            beat = encoded(Beat(now=now, pos=self.log.pos))
-            effects += broadcast([client for client in self._conns.values() if client.greeted], [beat])
+            if self._beats:
+                effects += self.beat(now)
         return effects
+
+    def beat(self, now: int) -> list[HostEffect]:
+        """A sign of life to everybody."""
+        beat = encoded(Beat(now=now, pos=self.log.pos))
+        return [*broadcast([client for client in self._conns.values() if client.greeted], [beat])]
 
     def next_due(self) -> int | None:
         """When `tick` should be called next; None: at once."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from watchfloor.harness.base import Signal
 from watchfloor.protocol.events import Event
-from watchfloor.protocol.frames import Frame
+from watchfloor.protocol.frames import Command, Frame
 from watchfloor.protocol.model import Decision, JsonObject, RequestModel
 from watchfloor.words import OutcomeKind
 
@@ -62,6 +62,14 @@ class EndAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Forward:
+    """Hand a command of `by` to the foreign system that runs its session; `HostCore.answered` takes the outcome."""
+
+    command: Command
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class SendFrame:
     """Write to a connection. `wire` is the encoded frame, shared by all who get the same one."""
 
@@ -80,7 +88,7 @@ class Close:
 
 
 SessionEffect = Publish | Changed | RequestChanged | Tell | StartAttempt | EndAttempt
-HostEffect = Tell | StartAttempt | EndAttempt | SendFrame | Close
+HostEffect = Tell | StartAttempt | EndAttempt | Forward | SendFrame | Close
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,7 @@ class Handled:
     reason: str | None = None
     info: JsonObject = field(default_factory=dict)
     decided: Decision | None = None
+    retry_after_s: float | None = None
 
     @property
     def applied(self) -> bool:

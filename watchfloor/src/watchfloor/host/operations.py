@@ -16,7 +16,7 @@ from watchfloor.harness.base import (
 )
 from watchfloor.host.changes import SessionChanges
 from watchfloor.host.effects import Handled
-from watchfloor.host.quoting import shown
+from watchfloor.host.offered import not_offered
 from watchfloor.host.requests import Rejected, Taken
 from watchfloor.host.state import OP_OF, Asked, Phase, Suspension
 from watchfloor.protocol.events import MailState
@@ -83,19 +83,7 @@ class Operations(SessionChanges):
 
     def not_advertised(self, do: Do | UnknownDo) -> str | None:
         """Why the session cannot take this command at all, or None."""
-        if isinstance(do, UnknownDo) or not self.capabilities.advertises(Primitive(do.primitive)):
-            return f"{shown(do.primitive)} is not advertised by this session"
-        has = self.capabilities
-        match do:
-            case DoSend() if has.send is not None and do.priority not in has.send.priorities:
-                return f"send with priority {do.priority.value} is not advertised by this session"
-            case DoPause(interrupt=True) if has.pause is not None and not has.pause.interrupt:
-                return "pause at once is not advertised by this session"
-            case DoStop(kill=True) if has.stop is not None and not has.stop.kill:
-                return "stop by force is not advertised by this session"
-            case DoReseed() if has.reseed is not None and do.mode not in has.reseed.modes:
-                return f"reseed with mode {do.mode.value} is not advertised by this session"
-        return None
+        return not_offered(self.capabilities, do)
 
     # --- send
 

@@ -51,12 +51,13 @@ class Port:
         return self._host.now()
 
     def _core(self) -> SessionCore:
-        entry = self._host.core.roster.get(self._session)
-        if entry is None:
-            raise StaleTarget(f"the session {self._session!r} is gone")
-        if entry.core.attempt != self._attempt:
-            raise StaleTarget(f"attempt {self._attempt} was superseded by attempt {entry.core.attempt}")
-        return entry.core
+        try:
+            core = self._host.core.session(self._session)
+        except KeyError:
+            raise StaleTarget(f"the session {self._session!r} is gone") from None
+        if core.attempt != self._attempt:
+            raise StaleTarget(f"attempt {self._attempt} was superseded by attempt {core.attempt}")
+        return core
 
     def _report(self, report: Callable[[SessionCore, int], list[SessionEffect]]) -> None:
         self._perform(report(self._core(), self._host.now()))

@@ -8,7 +8,7 @@ remembered for a while, so that a late approver learns what became of them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -121,8 +121,13 @@ class Requests:
 
     # --- opening and ending
 
-    def ask(self, request: RequestModel, attempt: int) -> tuple[RequestModel, Subject]:
-        """Open a request; returns it as it is kept, and its subject.
+    def ask(
+        self,
+        request: RequestModel,
+        attempt: int | None,
+        states: Collection[RequestState] = (RequestState.OPEN,),
+    ) -> tuple[RequestModel, Subject]:
+        """Open a request, in one of these states; returns it as it is kept, and its subject.
 
         Raises ContractError where it is not one of this session, or its id was used before.
         """
@@ -137,7 +142,7 @@ class Requests:
             )
         if subject.id in self._used:
             raise ContractError(f"the request id {subject.id!r} was used before; an id is unique for ever")
-        if request.state is not RequestState.OPEN:
+        if request.state not in states:
             raise ContractError(f"request {subject.id!r} is asked in the state {request.state.value!r}")
         if request.digest != subject_digest(request.subject):
             raise ContractError(f"the digest of request {subject.id!r} is not that of its subject")
@@ -146,38 +151,60 @@ class Requests:
         self._open[subject.id] = _Entry(request.model_copy(update={"state": request.state}), subject)
         return self._open[subject.id].request, subject
 
-    def approve(self, do: DoApprove, by: str, now: int) -> Taken | Rejected:
-        """Take an option of an approval."""
+    def fits(self, do: DoApprove | DoAnswer) -> Option | Rejected | None:
+        """Would the decision stand? The option that it takes (None: it is in words), or why not. Nothing changes."""
         entry = self._find(do.request, do.digest)
         if isinstance(entry, Rejected):
             return entry
-        option = self._option(entry, do.option, Primitive.APPROVE)
-        if isinstance(option, Rejected):
-            return option
-        return self._decide(entry, option, option.kind, by, now, note=do.note)
-
-    def answer(self, do: DoAnswer, by: str, now: int) -> Taken | Rejected:
-        """Answer a question by an option, in words, or by its fields."""
-        entry = self._find(do.request, do.digest)
-        if isinstance(entry, Rejected):
-            return entry
-        option: Option | None = None
+        if isinstance(do, DoApprove):
+            return self._option(entry, do.option, Primitive.APPROVE)
         if entry.subject.kind is not RequestKind.QUESTION:
             return _no(f"{entry.subject.id} is an approval: approve or deny it")
+        option: Option | None = None
         if do.option is not None:
             found = self._option(entry, do.option, Primitive.ANSWER)
             if isinstance(found, Rejected):
                 return found
             option = found
         fault = check_answer(entry.subject, do)
-        if fault is not None:
-            return _no(fault)
+        return option if fault is None else _no(fault)
+
+    def approve(self, do: DoApprove, by: str, now: int) -> Taken | Rejected:
+        """Take an option of an approval."""
+        option = self.fits(do)
+        if isinstance(option, Rejected):
+            return option
+        assert option is not None  # noqa: S101 - an approval is always decided by an option
+        return self._decide(self._open[do.request], option, option.kind, by, now, note=do.note)
+
+    def answer(self, do: DoAnswer, by: str, now: int) -> Taken | Rejected:
+        """Answer a question by an option, in words, or by its fields."""
+        option = self.fits(do)
+        if isinstance(option, Rejected):
+            return option
+        entry = self._open[do.request]
         note = record(entry.subject, do)
         return self._decide(entry, option, OptionKind.ANSWER, by, now, note=note, text=do.text, fields=do.fields)
 
     def withdraw(self, id: str, why: str) -> RequestModel | None:
         """The request needs no decision any more. None where it is not open."""
-        return self._end(id, RequestState.WITHDRAWN, None, why)
+        return self.end(id, RequestState.WITHDRAWN, None, why)
+
+    def end(self, id: str, state: RequestState, decision: Decision | None, why: str) -> RequestModel | None:
+        """The request has ended like this; returns it as it is now, None where it is not open."""
+        entry = self._open.pop(id, None)
+        if entry is None:
+            return None
+        entry.request = entry.request.model_copy(update={"state": state, **given(decision=decision)})
+        self._ended[id] = (entry, why)
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+        return entry.request
+
+    def forget(self, id: str) -> None:
+        """Take an open request back as if it had never been asked, so that its id may ask anew."""
+        if self._open.pop(id, None) is not None:
+            self._used.discard(id)
 
     def due(self, now: int) -> list[Taken | RequestModel]:
         """Requests whose deadline has passed: decided by the option that their author named for it, or expired."""
@@ -189,7 +216,7 @@ class Requests:
             option = next((o for o in entry.subject.options if o.id == entry.request.at_deadline), None)
             if option is not None:
                 ended.append(self._decide(entry, option, option.kind, BY_DEADLINE, now, automatic=True))
-            elif (expired := self._end(id, RequestState.EXPIRED, None, "its deadline passed")) is not None:
+            elif (expired := self.end(id, RequestState.EXPIRED, None, "its deadline passed")) is not None:
                 ended.append(expired)
         return ended
 
@@ -240,19 +267,9 @@ class Requests:
     ) -> Taken:
         rest = given(option=option and option.id, note=note and _bounded(note))
         decision = Decision(kind=kind, by=by, at=now, automatic=automatic, **rest)
-        request = self._end(entry.subject.id, RequestState.RESOLVED, decision, "")
+        request = self.end(entry.subject.id, RequestState.RESOLVED, decision, "")
         assert request is not None  # noqa: S101 - the entry was found among the open ones
         return Taken(request, option, kind, decision, text, fields)
-
-    def _end(self, id: str, state: RequestState, decision: Decision | None, why: str) -> RequestModel | None:
-        entry = self._open.pop(id, None)
-        if entry is None:
-            return None
-        entry.request = entry.request.model_copy(update={"state": state, **given(decision=decision)})
-        self._ended[id] = (entry, why)
-        if len(self._ended) > REMEMBERED:
-            self._ended.popitem(last=False)
-        return entry.request
 
 
 def _bounded(note: str) -> str:

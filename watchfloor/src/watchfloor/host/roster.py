@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from watchfloor.host.hosted import HostedSession
 from watchfloor.host.log import EventLog
 from watchfloor.host.operations import SUPPORTED
-from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import sound
 from watchfloor.protocol.events import Delta, Event, Intervention, LifecycleChanged, Mail
 from watchfloor.protocol.lines import event_line
@@ -33,7 +33,7 @@ SLOW: Final = frozenset({"head", "usage", "last"})
 class Entry:
     """A session and what its clients have not been told yet."""
 
-    core: SessionCore
+    core: HostedSession
     fixed: dict[str, object]
     """Summary fields that never change."""
     traits: Traits
@@ -97,7 +97,7 @@ class Roster:
     def get(self, session: str) -> Entry | None:
         return self._entries.get(session)
 
-    def add(self, core: SessionCore, traits: Traits, fixed: Mapping[str, object]) -> Entry:
+    def add(self, core: HostedSession, traits: Traits, fixed: Mapping[str, object]) -> Entry:
         profile = self.profile(core.capabilities, traits)
         entry = self._entries[core.id] = Entry(core, dict(fixed), traits, profile)
         return entry

@@ -321,8 +321,7 @@ class Host:
                     if outbox is not None:
                         outbox.close(code, why)
         for session in list(self._waiters):
-            entry = self._core.roster.get(session)
-            if entry is None or entry.core.settled:
+            if session not in self._core.roster or self._core.session(session).settled:
                 for waiter in self._waiters.pop(session):
                     if not waiter.done():
                         waiter.set_result(None)

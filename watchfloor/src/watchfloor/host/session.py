@@ -47,6 +47,7 @@ from watchfloor.errors import StaleTarget
 from watchfloor.harness.base import Boundary, Interrupt, Pause, Stop
 from watchfloor.host.effects import Changed, RequestChanged, SessionEffect
 from watchfloor.host.operations import KILL_MS, Operations
+from watchfloor.host.request_events import opened
 from watchfloor.host.state import Phase
 from watchfloor.host.streams import within
 from watchfloor.protocol.events import (
@@ -55,11 +56,9 @@ from watchfloor.protocol.events import (
     MailState,
     Notice,
     Progress,
-    RequestOpened,
     ResultEvent,
 )
-from watchfloor.protocol.lines import action_line
-from watchfloor.protocol.model import Capabilities, InFlight, RequestModel, Result, Subject, Usage
+from watchfloor.protocol.model import Capabilities, InFlight, RequestModel, Result, Usage
 from watchfloor.words import Overlay
 
 RESULT_TEXT: Final = 16_384
@@ -257,16 +256,7 @@ class SessionCore(Operations):
         if not self._live:
             raise StaleTarget(f"attempt {self.attempt} of {self.id!r} does not run: {self.phase.value}")
         request, subject = self.requests.ask(request, self.attempt)
-        self._publish(
-            RequestOpened(
-                at=now,
-                request=subject.id,
-                request_kind=subject.kind,
-                digest=request.digest,
-                text=request_line(subject, request.about),
-            ),
-            now,
-        )
+        self._publish(opened(request, subject, now), now)
         self._effects.append(RequestChanged(self.id, request))
         return self._done(now)
 
@@ -324,12 +314,3 @@ def bounded(result: Result) -> Result:
     if not long:
         return result
     return result.model_copy(update={"cut": True, **{name: getattr(result, name)[:RESULT_TEXT] for name in long}})
-
-
-def request_line(subject: Subject, about: str | None) -> str:
-    """What is asked, in one line: the exact action where there is one, else what the agent says about it."""
-    if subject.actions:
-        action = subject.actions[0]
-        rest = f" (and {len(subject.actions) - 1} more)" if len(subject.actions) > 1 else ""
-        return f"{action.tool}  {action_line(action.text, action.arguments)}".strip() + rest
-    return about or ", ".join(field.label or field.name for field in subject.fields) or subject.kind.value

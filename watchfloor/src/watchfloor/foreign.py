@@ -1,0 +1,455 @@
+"""What every connector of a foreign system has in common: the foreign system's sessions as a host inside the connector.
+
+A connector writes a `ForeignSource`: it reads the foreign system and tells a `Mirror` what it finds there, and it
+carries out commands. Everything else is done here, by the same core as in our own host: numbering, history, watches,
+resuming, profiles, digests, who decided first, commands that are never carried out twice, recall.
+
+    class AcmeSource:
+        def __init__(self, target: Target, mirror: Mirror) -> None: ...
+        async def open(self) -> None: ...        # connect; tell the mirror everything that there is
+        async def run(self) -> None: ...         # read on, until the connection ends
+        async def execute(self, command: Command, by: str) -> Handled: ...
+        async def watch(self, session: str) -> None: ...
+        async def close(self) -> None: ...
+
+    class AcmeFactory:
+        schemes = frozenset({"acme+http"})
+        def __call__(self, target: Target) -> Connector:
+            return ForeignConnector(target, AcmeSource, name="acme")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, Protocol
+
+from watchfloor.connector import Arrival, Clock, Received, Record, Target
+from watchfloor.errors import (
+    CapabilityNotSupported,
+    ConnectionFailed,
+    ConnectionLost,
+    StaleTarget,
+    WatchfloorError,
+)
+from watchfloor.host.core import HEARTBEAT_S, HostCore
+from watchfloor.host.effects import Forward, Handled, HostEffect, SendFrame, SessionEffect
+from watchfloor.host.log import MemoryLog
+from watchfloor.host.mirror import MirrorSession
+from watchfloor.host.principals import Principal
+from watchfloor.logs import logger
+from watchfloor.protocol.events import Event, Level, Notice
+from watchfloor.protocol.frames import ALL, ClientFrame, Command, Events, Hello, HostInfo, Recall, Unwatch, Watch
+from watchfloor.protocol.model import Capabilities, Decision, RequestModel, Traits
+from watchfloor.words import OutcomeKind, RequestState
+
+__all__ = ["ForeignConnector", "ForeignSource", "Handled", "Mirror"]
+
+ANSWERS_IN_S: Final = 60.0
+"""Seconds that a command may take until its outcome is unknown."""
+FLUSH_S: Final = 0.02
+"""What happens within this time goes out together."""
+TICK_S: Final = 0.25
+BATCH: Final = 256
+"""Frames that are handed over at a time."""
+KEEP_EVENTS: Final = 50_000
+"""Events of a foreign system that its connector keeps for history."""
+_BEATS_EVERY_MS: Final = 5000
+_log = logger(__name__)
+
+Effects = Iterable[SessionEffect]
+
+
+class ForeignSource(Protocol):
+    """One foreign system, as its connector speaks to it. It outlives connections, and is called on one event loop."""
+
+    async def open(self) -> None:
+        """Connect, and tell the mirror of every session and open request that there is.
+
+        Called anew after a connection was lost. Raises a subclass of `ConnectionFailed`; its `retry` says whether to
+        try again.
+        """
+        ...
+
+    async def run(self) -> None:
+        """Read until the connection ends: returns when it was closed in good order, raises ConnectionLost otherwise.
+        Cancelled when the console closes."""
+        ...
+
+    async def execute(self, command: Command, by: str) -> Handled:
+        """Carry out a command that the session advertises, that is not blocked, and whose request is open here with
+        the digest that the operator saw. Re-read there what could have changed; never send twice.
+
+        ConnectionLost counts as `unknown`, any other ConnectionFailed as `undelivered`, CapabilityNotSupported and
+        StaleTarget as what they say; whatever else is raised as `unknown`.
+        """
+        ...
+
+    async def watch(self, session: str) -> None:
+        """The operator looks at the session: fetch its details, requests and history, and follow it."""
+        ...
+
+    async def unwatch(self, session: str) -> None: ...
+
+    async def close(self) -> None:
+        """End the connection; never raises. Called after every `open`, however that ended."""
+        ...
+
+
+class Mirror:
+    """What a connector knows of a foreign system, told to whoever is connected to it.
+
+    Everything may be told again: what is so already changes nothing. Unknown session ids raise KeyError.
+    """
+
+    def __init__(self, core: HostCore, perform: Callable[[list[HostEffect]], None], clock: Clock) -> None:
+        self._core = core
+        self._perform = perform
+        self._clock = clock
+        self._beat_at = 0
+
+    def now(self) -> int:
+        """Milliseconds since 1970 UTC by our clock."""
+        return self._clock()
+
+    def __contains__(self, session: str) -> bool:
+        return session in self._core.roster
+
+    def session(self, session: str) -> MirrorSession:
+        return self._core.mirrored(session)
+
+    def sessions(self) -> tuple[str, ...]:
+        """The ids of all sessions."""
+        return tuple(entry.id for entry in self._core.roster)
+
+    def put(self, session: str, *, capabilities: Capabilities, traits: Traits, **fields: object) -> MirrorSession:
+        """A session is there, advertises this, behaves like this, and has these summary fields."""
+        now = self.now()
+        if session not in self._core.roster:
+            mirrored = self._core.mirror(session, capabilities=capabilities, traits=traits, now=now)
+        else:
+            mirrored = self._core.mirrored(session)
+            self._perform(self._core.profile(session, capabilities, traits, now))
+        self._take(mirrored.update(now, **fields))
+        return mirrored
+
+    def update(self, session: str, **fields: object) -> None:
+        """These summary fields of the session are so now; see `MirrorSession.update`."""
+        self._take(self.session(session).update(self.now(), **fields))
+
+    def emit(self, session: str, *events: Event) -> None:
+        """Events of the session, in order. One whose `key` was told before is dropped; an `at` of 0 becomes now."""
+        mirrored = self.session(session)
+        for event in events:
+            self._take(mirrored.emit(event, self.now()))
+
+    def stream(self, session: str, item: str, of: str, text: str, call: str | None = None) -> None:
+        """The next piece of a streamed item (`of`: message, reasoning, tool_output, plan or diff)."""
+        self._take(self.session(session).stream(item, of, text, self.now(), call))
+
+    def cut_streams(self, session: str) -> None:
+        """What the session was streaming has ended where it stands."""
+        self._take(self.session(session).cut_streams(self.now()))
+
+    def ask(self, session: str, request: RequestModel) -> None:
+        """A request is open there. Raises ContractError for an id that has ended before."""
+        self._take(self.session(session).ask(request, self.now()))
+
+    def end_request(
+        self,
+        session: str,
+        request: str,
+        state: RequestState = RequestState.RESOLVED,
+        *,
+        decision: Decision | None = None,
+        why: str = "",
+    ) -> None:
+        """A request is no longer open there: decided, or gone for the reason in `why`."""
+        self._take(self.session(session).end_request(request, self.now(), state, decision=decision, why=why))
+
+    def keep_only(self, sessions: Iterable[str]) -> None:
+        """These are all sessions that there are: the others are gone."""
+        kept = set(sessions)
+        self.gone(*(id for id in self.sessions() if id not in kept))
+
+    def gone(self, *sessions: str) -> None:
+        """These sessions are there no more."""
+        for session in sessions:
+            if session in self._core.roster:
+                self._core.remove(session)
+        self._perform([])
+
+    def heard(self) -> None:
+        """The foreign system gave a sign of life, although it may have said nothing new."""
+        now = self.now()
+        if now - self._beat_at >= _BEATS_EVERY_MS or now < self._beat_at:
+            self._beat_at = now
+            self._perform(self._core.beat(now))
+
+    def _take(self, effects: Effects) -> None:
+        self._perform(self._core.apply(effects))
+
+
+class ForeignConnector:
+    """A `watchfloor.connector.Connector` over a `ForeignSource`. `name` and `version` are the foreign system's."""
+
+    def __init__(
+        self,
+        target: Target,
+        source: Callable[[Target, Mirror], ForeignSource],
+        *,
+        name: str,
+        version: str = "",
+        clock: Clock | None = None,
+        answers_in_s: float = ANSWERS_IN_S,
+    ) -> None:
+        self._target = target
+        self._clock = clock or _wall_clock
+        self._answers_in_s = answers_in_s
+        info = HostInfo(name=name, version=version, instance=secrets.token_hex(8))
+        self.core: Final = HostCore(
+            info, MemoryLog(lambda: secrets.token_hex(4), keep=KEEP_EVENTS), heartbeat_s=HEARTBEAT_S, beats=False
+        )
+        self.mirror: Final = Mirror(self.core, self._perform, self._clock)
+        self.source: Final = source(target, self.mirror)
+        self._link: ForeignLink | None = None
+        self._connections = 0
+        self._pos = 0
+        self._watched: dict[str, None] = {}
+        self._owed: dict[str, None] = {}
+        """Commands that were handed to us and whose outcome the console has not got."""
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def target(self) -> Target:
+        return self._target
+
+    async def connect(self) -> ForeignLink:
+        try:
+            await self.source.open()
+        except BaseException:
+            await self.source.close()
+            raise
+        self._connections += 1
+        link = self._link = ForeignLink(self, f"c{self._connections}")
+        now = self._clock()
+        first = self._connections == 1
+        self.core.connect(link.conn, Principal(self._target.user or "operator"), now)
+        hello = Hello(client=self._target.client, version=self._target.version, name=self._target.user)
+        self._take(link, hello)
+        if self._target.record is Record.ALL:
+            after = self.core.log.pos if first and self._target.start_at_head else self._pos
+            self._take(link, Watch(session=ALL, after=after))
+        for session in self._watched:
+            self._take(link, Watch(session=session, after=self._pos))
+        if self._owed:
+            self._take(link, Recall(ids=tuple(self._owed)))
+        link.begin()
+        for session in self._watched:
+            link.fetch(session)
+        return link
+
+    # --- for the link
+
+    def _take(self, link: ForeignLink, frame: ClientFrame) -> None:
+        self._perform(self.core.take(link.conn, frame, self._clock()))
+
+    def _perform(self, effects: list[HostEffect]) -> None:
+        link = self._link
+        for effect in effects:
+            match effect:
+                case SendFrame() if link is not None and effect.conn == link.conn:
+                    link.put(effect)
+                case Forward(command=command, by=by):
+                    task = asyncio.get_running_loop().create_task(self._execute(command, by))
+                    self._under_way[command.id] = task
+                    task.add_done_callback(lambda _, id=command.id: self._under_way.pop(id, None))  # type: ignore[misc]
+                case _:
+                    pass
+        if link is not None and self.core.wants_flush:
+            link.flush_soon()
+
+    def flush(self) -> None:
+        """Tell what happened since the last time."""
+        self._perform(self.core.flush(self._clock()))
+
+    def tick(self) -> None:
+        """Tell what had to wait."""
+        self._perform(self.core.tick(self._clock()))
+
+    async def _execute(self, command: Command, by: str) -> None:
+        try:
+            async with asyncio.timeout(self._answers_in_s):
+                handled = await self.source.execute(command, by)
+        except TimeoutError:
+            handled = Handled(OutcomeKind.UNKNOWN, reason=f"no answer within {self._answers_in_s:g} s")
+        except asyncio.CancelledError:
+            handled = Handled(OutcomeKind.UNKNOWN, reason="the connection ended before an answer came")
+        except ConnectionLost as lost:
+            handled = Handled(OutcomeKind.UNKNOWN, reason=str(lost))
+        except ConnectionFailed as failed:
+            handled = Handled(OutcomeKind.UNDELIVERED, reason=str(failed))
+        except CapabilityNotSupported as missing:
+            handled = Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=str(missing))
+        except StaleTarget as stale:
+            handled = Handled(OutcomeKind.STALE_TARGET, reason=str(stale))
+        except Exception as fault:
+            _log.exception("the connector of %r failed to carry out %s", self._target.name, command.do.primitive)
+            handled = Handled(OutcomeKind.UNKNOWN, reason=f"the connector failed ({type(fault).__name__})")
+        self._perform(self.core.answered(command.id, handled, self._clock()))
+
+    def sent(self, frame: ClientFrame) -> None:
+        """The console hands over a frame."""
+        link = self._link
+        if link is None:
+            raise ConnectionLost(f"not sent: {self._target.name} is not connected")
+        match frame:
+            case Command():
+                self._owed[frame.id] = None
+            case Watch(session=session) if session != ALL:
+                self._watched[session] = None
+                if self._target.record is Record.ALL:
+                    # Its events come anyway.
+                    frame = Watch(session=session, start="head")
+                link.fetch(session)
+            case Unwatch(session=session) if session != ALL:
+                self._watched.pop(session, None)
+                link.let_go(session)
+            case _:
+                pass
+        self._take(link, frame)
+
+    def delivered(self, frames: Iterable[SendFrame]) -> None:
+        """The console has these frames."""
+        for sent in frames:
+            frame = sent.frame
+            if isinstance(frame, Events):
+                self._pos = max([self._pos, *(event.pos or 0 for event in frame.events)])
+            elif getattr(frame, "type", "") == "outcome":
+                self._owed.pop(getattr(frame, "id", ""), None)
+
+    async def ended(self, link: ForeignLink) -> None:
+        """The connection is over."""
+        self.core.disconnect(link.conn)
+        if self._link is link:
+            self._link = None
+        waiting = list(self._under_way.values())
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await self.source.close()
+
+
+class ForeignLink:
+    """One connection to a foreign system (a `watchfloor.connector.Link`)."""
+
+    def __init__(self, connector: ForeignConnector, conn: str) -> None:
+        self.conn: Final = conn
+        self._connector = connector
+        self._frames: deque[SendFrame] = deque()
+        self._wake = asyncio.Event()
+        self._flush: asyncio.TimerHandle | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._ticker: asyncio.Task[None] | None = None
+        self._fetching: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def begin(self) -> None:
+        """Read the foreign system from now on."""
+        self._reader = asyncio.create_task(
+            self._connector.source.run(), name=f"reader of {self._connector.target.name}"
+        )
+        self._reader.add_done_callback(lambda _: self._wake.set())
+        self._ticker = asyncio.create_task(self._tick(), name=f"ticker of {self._connector.target.name}")
+
+    # --- for the console
+
+    async def batches(self) -> AsyncIterator[Sequence[Arrival]]:
+        core, reader = self._connector.core, self._reader
+        assert reader is not None  # noqa: S101 - a link is begun before it is handed out
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._frames:
+                sent = [self._frames.popleft() for _ in range(min(BATCH, len(self._frames)))]
+                yield [Received(effect.frame, effect.wire) for effect in sent]  # type: ignore[arg-type]
+                self._connector.delivered(sent)
+                await asyncio.sleep(0)
+            if core.behind(self.conn):
+                self._connector._perform(core.pull(self.conn, self._connector.mirror.now()))
+                self._wake.set()
+            elif reader.done():
+                self._connector.flush()
+                if not self._frames:
+                    reader.result()
+                    return
+                self._wake.set()
+
+    async def send(self, frame: ClientFrame) -> None:
+        self._connector.sent(frame)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._flush is not None:
+            self._flush.cancel()
+        tasks = [task for task in (self._reader, self._ticker, *self._fetching) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._connector.ended(self)
+
+    # --- for the connector
+
+    def put(self, effect: SendFrame) -> None:
+        self._frames.append(effect)
+        self._wake.set()
+
+    def flush_soon(self) -> None:
+        if self._flush is None and not self._closed:
+            self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush = None
+        self._connector.flush()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._connector.tick()
+            if self._connector.core.behind(self.conn):
+                self._wake.set()
+
+    def fetch(self, session: str) -> None:
+        """Fetch the details of a session that is looked at."""
+        self._in_background(self._fetch(session))
+
+    async def _fetch(self, session: str) -> None:
+        try:
+            await self._connector.source.watch(session)
+        except (WatchfloorError, OSError) as fault:
+            if session in self._connector.mirror:
+                text = f"its details could not be fetched: {fault}"
+                self._connector.mirror.emit(session, Notice(at=0, level=Level.WARNING, text=text))
+
+    def let_go(self, session: str) -> None:
+        """The session is looked at no more."""
+        self._in_background(self._connector.source.unwatch(session))
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._fetching.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._fetching.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            _log.error("the connector of %r failed", self._connector.target.name, exc_info=fault)
+
+
+def _wall_clock() -> int:
+    return time.time_ns() // 1_000_000
