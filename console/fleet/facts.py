@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from watchfloor.text import Clean
 from watchfloor.words import (
@@ -26,6 +26,9 @@ from watchfloor.words import (
     Scope,
     Then,
 )
+
+NO_TIME: Final = 0
+"""A time that its source did not tell, or that is none: 1970 itself is not when anything here happened."""
 
 
 class SessionKey(NamedTuple):
@@ -67,7 +70,7 @@ class ActionFact:
 
     `line` is the same for places of one line: the command with its line breaks visible, arguments as `name: value`
     behind the name of their tool. `hidden` counts the code points that cleaning made visible in it; `complete` False:
-    cut at its source.
+    cut at its source, or at the intake because it was longer than can be shown.
     """
 
     tool: Clean
@@ -147,6 +150,11 @@ class RequestFact:
     sound: bool
     fault: Clean | None = None
 
+    @property
+    def unread(self) -> bool:
+        """Nothing of what it asks could be read."""
+        return self.fault is not None and not self.actions and not self.fields and not self.options
+
 
 # --- sessions and events -------------------------------------------------------------------
 
@@ -199,7 +207,7 @@ class SummaryFact:
     lifecycle: Lifecycle · blocked, controls: dict[Primitive, Clean] · pending: PendingFact or None ·
     in_flight: tuple of (id, Clean name, since) · mail_queued, mail_refs, head: int ·
     request_refs: tuple[RequestRefFact, ...] · usage: UsageFact or None · last: LastFact or None ·
-    labels: dict[Clean, Clean] · result: ResultFact or None.
+    labels: dict[Clean, Clean] · result: ResultFact or None · labels_more, in_flight_more: int, those not kept.
     """
 
     key: SessionKey
@@ -335,12 +343,19 @@ class PresenceFact:
 
 @dataclass(frozen=True, slots=True)
 class FaultFact:
-    """Something received that could not be read, or that the source reports as an error."""
+    """Something received that could not be read (`count` of them, `reason` of the newest), or, where `told`, an error
+    that the source reports; `fatal`: it ends the connection. `session`: whose it is, where that is known; `in_log`: its
+    log shows it already.
+    """
 
     source: str
     reason: Clean
     raw: Clean
     fatal: bool = False
+    told: bool = False
+    session: str | None = None
+    count: int = 1
+    in_log: bool = False
 
 
 Fact = (
@@ -368,7 +383,8 @@ Fact = (
 class Seen:
     """What the operator had before them when deciding: the digest, since when, and whether its end was shown.
 
-    The command line's `--digest D` is a Seen without a screen: `since_local` 0, `whole` True.
+    `since_local` counts milliseconds of a clock that is never set. The command line's `--digest D` is a Seen without a
+    screen: `since_local` 0, `whole` True.
     """
 
     digest: str

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Final, Literal, TypeAlias
 
-from console.fleet.facts import SessionKey
+from console.fleet.facts import NO_TIME, SessionKey
 from console.fleet.state import NOTHING, Request, Session
 from watchfloor.text import Clean, clean_line, redact, since
-from watchfloor.words import Lifecycle
+from watchfloor.words import Lifecycle, ReseedMode
 
 Tone: TypeAlias = Literal["plain", "quiet", "attention", "running", "failed", "paused", "lost"]
 """What a text means, not how it looks."""
@@ -23,8 +23,11 @@ Glyphs: TypeAlias = Mapping[str, str]
 SCAN: Final = 1_000
 """Characters of a long text that a one-line cell looks at."""
 
-MOST_COUNTED: Final = 10**15
-"""A source may name any number; beyond this one it says nothing."""
+MOST_SHORT: Final = 10**15
+"""The most that fits into the few cells of a short count."""
+
+UNKNOWN_CLOCK: Final = Clean("--:--:--")
+"""Stands for a time that its source did not tell."""
 
 TONE_OF: Final[Mapping[Lifecycle, Tone]] = {
     Lifecycle.STARTING: "running",
@@ -39,12 +42,34 @@ TONE_OF: Final[Mapping[Lifecycle, Tone]] = {
 }
 
 
+RESEED_WORD: Final[Mapping[ReseedMode, str]] = {
+    ReseedMode.REPLACE: "replace",
+    ReseedMode.REWIND: "rewind",
+    ReseedMode.COMPACT: "compact",
+    ReseedMode.CLEAR: "clear",
+    ReseedMode.MODEL: "model",
+}
+"""What a reseed is called wherever it is named: by what it does, as its key says."""
+
+
 def clock_time(ms: int, tz: tzinfo | None) -> Clean:
-    """A time of day such as 14:03:07; empty where a source names a time that no calendar holds."""
+    """A time of day such as 14:03:07; dashes for NO_TIME and for what no calendar holds."""
+    if ms == NO_TIME:
+        return UNKNOWN_CLOCK
     try:
         return Clean(f"{datetime.fromtimestamp(ms / 1000, tz):%H:%M:%S}")
     except (OverflowError, ValueError, OSError):
-        return NOTHING
+        return UNKNOWN_CLOCK
+
+
+def elapsed(now: int, then: int) -> str:
+    """How long ago something was, by one clock: "2:14", or "unknown time" where it is not known when."""
+    return "unknown time" if then == NO_TIME else since(now - then)
+
+
+def reseed_word(mode: object) -> str:
+    """What a reseed of this mode is called; "reseed" where the mode is not known."""
+    return RESEED_WORD.get(mode, "reseed") if isinstance(mode, ReseedMode) else "reseed"
 
 
 def one_line(text: Clean) -> Clean:
@@ -83,6 +108,8 @@ def asked_text(request: Request) -> Clean:
     fact = request.fact
     if fact is None:
         return Clean("a request whose text has not come yet")
+    if fact.unread:
+        return Clean(f"asks something that could not be read: {fact.fault}")
     if fact.actions:
         text = fact.actions[0].line
         return Clean(f"{text}  (and {len(fact.actions) - 1} more)") if len(fact.actions) > 1 else text
@@ -92,8 +119,8 @@ def asked_text(request: Request) -> Clean:
 
 
 def short_count(n: int) -> Clean:
-    """A number in few cells: 940, 12.3k, 118k, 1.2M."""
-    value, unit = float(min(n, MOST_COUNTED)), ""
+    """A number in few cells: 940, 12.3k, 118k, 1.2M; 0 for a negative one."""
+    value, unit = float(max(0, min(n, MOST_SHORT))), ""
     for bigger in ("k", "M", "G", "T"):
         if value < 999.5:
             break

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, Protocol
 
+from pydantic import JsonValue
+
 from console.fleet.facts import (
+    NO_TIME,
     BeatFact,
     ContactFact,
     EventsFact,
@@ -13,31 +18,43 @@ from console.fleet.facts import (
     FaultFact,
     GoneFact,
     HoleFact,
-    LastFact,
     ListedFact,
     OutcomeFact,
-    PendingFact,
     PresenceFact,
     ProfileFact,
     RequestKey,
-    RequestRefFact,
-    ResultFact,
     SessionKey,
     SummaryFact,
-    UsageFact,
     WatchingFact,
     WelcomeFact,
 )
+from console.intake.bounds import (
+    KEEP_ID,
+    KEEP_LINE,
+    KEEP_LIST,
+    KEEP_NAMES,
+    MOST_COUNT,
+    Reading,
+    a_line,
+    exact,
+    line,
+    shown_json,
+    size,
+)
 from console.intake.events import event_fact
 from console.intake.requests import decision_fact, field_fact, request_fact
+from console.intake.summaries import summary_fields
 from watchfloor.connector import Arrival, Clock, Unreadable
+from watchfloor.protocol import events as e
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
-from watchfloor.text import Clean, clean, clean_line, clean_prose
+from watchfloor.protocol.codec import Bad
+from watchfloor.text import Clean
 from watchfloor.words import Contact, Delivery, Primitive
 
 NOTHING: Final = Clean("")
-_PRIMITIVES: Final = {p.value: p for p in Primitive}
+KEEP_RAW: Final = 4_096
+"""Characters that are kept of what could not be read."""
 
 
 class ContactChange(Protocol):
@@ -67,121 +84,197 @@ class Intake:
     def arrival(self, arrival: Arrival) -> list[Fact]:
         """What one arrival tells. Never raises: what cannot be read is a FaultFact."""
         if isinstance(arrival, Unreadable):
-            return [self._fault(arrival.bad.reason, arrival.bad.raw)]
-        facts = self.frame(arrival.frame)
-        facts.extend(self._fault(bad.reason, bad.raw) for bad in arrival.bad)
+            return self._unreadable(arrival.bad)
+        frame, bad = arrival.frame, arrival.bad
+        facts = self.frame(frame, bad)
+        # An event whose place is known stands in the log as `raw`, with the reason.
+        logged = sum(type(event) is e.Raw for event in frame.events) if isinstance(frame, f.Events | f.Page) else 0
+        for one in bad:
+            session = one.session if one.session is not None else getattr(frame, "session", None)
+            facts.append(self._fault(one.reason, one.raw, session=session, in_log=logged > 0))
         return facts
 
     def arrivals(self, arrivals: Iterable[Arrival]) -> list[Fact]:
         """What a batch of arrivals tells, in its order."""
         return [fact for arrival in arrivals for fact in self.arrival(arrival)]
 
-    def frame(self, frame: f.HostFrame | f.UnknownFrame) -> list[Fact]:
-        """What one frame tells."""
+    def frame(self, frame: f.HostFrame | f.UnknownFrame, bad: Sequence[Bad] = ()) -> list[Fact]:
+        """What one frame tells. `bad`: what of it could not be read before it came here."""
         handler = _FRAMES.get(type(frame))
-        return handler(self, frame) if handler is not None else []
+        if handler is None:
+            return []
+        session = getattr(frame, "session", None)
+        if isinstance(session, str) and len(session) > KEEP_ID:
+            return [self._fault(f"a session with an id of {size(len(session))}")]
+        reading = Reading()
+        facts = handler(self, frame, reading, bad)
+        if reading.odd:
+            facts.append(self._fault(reading.why, session=reading.whose or session, count=reading.odd))
+        return facts
+
+    def _unreadable(self, bad: Bad) -> list[Fact]:
+        """A frame of which nothing could be used; its beginning may still show whose it was, and that it asks."""
+        session = _found(_SESSION, bad.raw)
+        if session is None or session not in self._named:
+            return [self._fault(bad.reason, bad.raw)]
+        facts: list[Fact] = [self._fault(bad.reason, bad.raw, session=session)]
+        if _ASKS.search(bad.raw) and (name := _found(_ID, bad.raw)) is not None:
+            unread = m.RequestModel(subject={"id": name}, digest="", asked_at=NO_TIME)
+            facts.append(request_fact(RequestKey(self.source, session, name), unread, Reading(), bad.reason))
+        return facts
 
     def contact(self, change: ContactChange) -> ContactFact:
         """How the source is heard from now on."""
-        why = clean_line(change.why)
-        return ContactFact(self.source, change.contact, change.at, why, change.tries, change.retry_at)
+        return ContactFact(
+            self.source, change.contact, change.at, line(change.why), change.tries, change.retry_at
+        )  # fmt: skip
 
     # --- frames ----------------------------------------------------------------------------
 
     def _key(self, session: str) -> SessionKey:
         return SessionKey(self.source, session)
 
-    def _fault(self, reason: str, raw: str = "", *, fatal: bool = False) -> FaultFact:
-        return FaultFact(self.source, clean_line(reason), clean(raw), fatal)
+    def _fault(
+        self,
+        reason: str,
+        raw: str = "",
+        *,
+        session: str | None = None,
+        count: int = 1,
+        in_log: bool = False,
+        told: bool = False,
+        fatal: bool = False,
+    ) -> FaultFact:
+        return FaultFact(
+            self.source, line(reason), exact(raw, KEEP_RAW),
+            fatal=fatal, told=told, session=session, count=count, in_log=in_log,
+        )  # fmt: skip
 
-    def _welcome(self, frame: f.Welcome) -> list[Fact]:
+    def _welcome(self, frame: f.Welcome, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         self._named.clear()
         return [
             WelcomeFact(
                 self.source,
-                host=clean_line(frame.host.name),
-                version=clean_line(frame.host.version),
-                instance=frame.host.instance,
-                principal=clean_line(frame.principal),
+                host=line(frame.host.name),
+                version=line(frame.host.version),
+                instance=r.id("instance", frame.host.instance),
+                principal=line(frame.principal),
                 role=frame.role,
-                pos=frame.pos,
-                heartbeat_s=frame.heartbeat_s,
-                ahead_ms=frame.now - self._clock(),
+                pos=r.count("pos", frame.pos),
+                heartbeat_s=r.span_s("heartbeat_s", frame.heartbeat_s),
+                ahead_ms=self._ahead(frame.now, r),
             )
         ]
 
-    def _profiles(self, frame: f.Profiles) -> list[Fact]:
-        return [_profile(self.source, id, profile) for id, profile in frame.profiles.items()]
+    def _ahead(self, now: int, r: Reading) -> int:
+        """How far the source's clock is ahead of ours; a clock that shows no time is taken for ours."""
+        theirs = r.time("now", now)
+        return theirs - self._clock() if theirs else 0
 
-    def _sessions(self, frame: f.Sessions) -> list[Fact]:
+    def _profiles(self, frame: f.Profiles, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        return [_profile(self.source, r.id("profile", id), profile) for id, profile in frame.profiles.items()]
+
+    def _sessions(self, frame: f.Sessions, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        unread = {one.session: one.fields for one in bad if one.session is not None}
         facts: list[Fact] = []
         for summary in frame.sessions:
-            whole = summary.id not in self._named
-            self._named.add(summary.id)
-            facts.append(SummaryFact(self._key(summary.id), _summary(summary, whole)))
+            if len(summary.id) > KEEP_ID:
+                facts.append(self._fault(f"a session with an id of {size(len(summary.id))}"))
+                continue
+            given = summary.model_fields_set
+            if summary.id not in self._named:
+                self._named.add(summary.id)
+                # What could not be read is not what is absent: it stays as it was known.
+                given = set(m.Summary.model_fields).difference(unread.get(summary.id, ()))
+            odd = r.odd
+            facts.append(SummaryFact(self._key(summary.id), summary_fields(summary, given, r)))
+            if r.odd > odd:
+                r.whose = summary.id
         if frame.listed:
             facts.append(ListedFact(self.source))
         return facts
 
-    def _gone(self, frame: f.Gone) -> list[Fact]:
+    def _gone(self, frame: f.Gone, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         self._named.difference_update(frame.sessions)
         return [GoneFact(self._key(session)) for session in frame.sessions]
 
-    def _request(self, frame: f.RequestFrame) -> list[Fact]:
+    def _request(self, frame: f.RequestFrame, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         name = frame.request.subject.get("id")
         if not isinstance(name, str) or not name:
-            return [self._fault(f"a request of session {frame.session} has no id")]
-        return [request_fact(RequestKey(self.source, frame.session, name), frame.request)]
+            return [self._fault(f"a request of session {frame.session} has no id", session=frame.session)]
+        if len(name) > KEEP_ID:
+            return [self._fault(f"a request with an id of {size(len(name))}", session=frame.session)]
+        fault = bad[0].reason if bad else ""
+        return [request_fact(RequestKey(self.source, frame.session, name), frame.request, r, fault)]
 
-    def _beat(self, frame: f.Beat) -> list[Fact]:
-        return [BeatFact(self.source, frame.pos, frame.now - self._clock())]
+    def _beat(self, frame: f.Beat, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        return [BeatFact(self.source, r.count("pos", frame.pos), self._ahead(frame.now, r))]
 
-    def _watching(self, frame: f.Watching) -> list[Fact]:
-        return [WatchingFact(self.source, frame.session, frame.from_pos, frame.through)]
+    def _watching(self, frame: f.Watching, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        from_pos, through = r.count("from_pos", frame.from_pos), r.count("through", frame.through)
+        return [WatchingFact(self.source, frame.session, from_pos, through)]
 
-    def _events(self, frame: f.Events) -> list[Fact]:
-        events = tuple([event_fact(event) for event in frame.events])
-        return [EventsFact(self._key(frame.session), frame.epoch, events)]
+    def _events(self, frame: f.Events, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        return [self._taken(frame, r, stored=False)]
 
-    def _page(self, frame: f.Page) -> list[Fact]:
-        events = tuple([event_fact(event) for event in frame.events])
-        return [EventsFact(self._key(frame.session), frame.epoch, events, stored=True)]
+    def _page(self, frame: f.Page, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        return [self._taken(frame, r, stored=True)]
 
-    def _lagged(self, frame: f.Lagged) -> list[Fact]:
-        key = self._key(frame.session)
-        return [HoleFact(key, frame.epoch, frame.from_seq, frame.to_seq, gone=False, why=NOTHING)]
+    def _taken(self, frame: f.Events | f.Page, r: Reading, *, stored: bool) -> EventsFact:
+        # One with a number beyond every count has no place among the others.
+        placed = [event for event in frame.events if event.seq is None or event.seq <= MOST_COUNT]
+        for _ in range(len(frame.events) - len(placed)):
+            r.note("an event", "whose number is beyond 2^53 - 1")
+        events = tuple([event_fact(event, r) for event in placed])
+        return EventsFact(self._key(frame.session), r.id("epoch", frame.epoch), events, stored)
 
-    def _gap(self, frame: f.Gap) -> list[Fact]:
-        why = clean_line(frame.why)
-        return [HoleFact(self._key(frame.session), frame.epoch, frame.from_seq, frame.to_seq, gone=True, why=why)]
+    def _lagged(self, frame: f.Lagged, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        return [self._hole(frame, r, gone=False, why=NOTHING)]
 
-    def _outcome(self, frame: f.Outcome) -> list[Fact]:
+    def _gap(self, frame: f.Gap, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        return [self._hole(frame, r, gone=True, why=line(frame.why))]
+
+    def _hole(self, frame: f.Lagged | f.Gap, r: Reading, *, gone: bool, why: Clean) -> HoleFact:
+        first, last = r.count("from_seq", frame.from_seq), r.count("to_seq", frame.to_seq)
+        return HoleFact(self._key(frame.session), r.id("epoch", frame.epoch), first, last, gone=gone, why=why)
+
+    def _outcome(self, frame: f.Outcome, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         return [
             OutcomeFact(
                 self.source,
                 id=frame.id,
                 outcome=frame.outcome,
-                reason=clean_line(frame.reason) if frame.reason is not None else None,
-                info=_info(frame),
-                at=frame.at,
-                decided=decision_fact(frame.decided),
+                reason=a_line(frame.reason),
+                info=_info(frame, r),
+                at=r.time("at", frame.at),
+                decided=decision_fact(frame.decided, r),
             )
         ]
 
-    def _presence(self, frame: f.Presence) -> list[Fact]:
-        looking = tuple(clean_line(name) for name in frame.looking)
-        claimed = clean_line(frame.claimed_by) if frame.claimed_by is not None else None
-        return [PresenceFact(RequestKey(self.source, frame.session, frame.request), looking, claimed)]
+    def _presence(self, frame: f.Presence, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        looking = [line(name) for name in frame.looking[:KEEP_NAMES]]
+        if (more := len(frame.looking) - KEEP_NAMES) > 0:
+            looking.append(Clean(f"{more:,} more"))
+        return [
+            PresenceFact(
+                RequestKey(self.source, frame.session, frame.request), tuple(looking), a_line(frame.claimed_by)
+            )
+        ]
 
-    def _error(self, frame: f.Error) -> list[Fact]:
-        about = f" (about {frame.about})" if frame.about else ""
-        return [self._fault(f"{frame.code.value}: {frame.message}{about}", fatal=frame.fatal)]
+    def _error(self, frame: f.Error, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        about = f" (about {frame.about[:KEEP_ID]})" if frame.about else ""
+        reason = f"{frame.code.value}: {frame.message}{about}"
+        return [self._fault(reason, session=frame.session, told=True, fatal=frame.fatal)]
 
-    def _unknown(self, frame: f.UnknownFrame) -> list[Fact]:
-        return [self._fault(f"a frame of unknown type {frame.type}", str(frame.model_extra or "")[:4096])]
+    def _unknown(self, frame: f.UnknownFrame, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        try:
+            raw = str(frame.model_extra or "")
+        except (ValueError, RecursionError):  # an endless integer has no digits
+            raw = ""
+        return [self._fault(f"a frame of unknown type {frame.type}", raw[:KEEP_RAW])]
 
 
-_FRAMES: Final[Mapping[type, Callable[[Intake, Any], list[Fact]]]] = {
+_FRAMES: Final[Mapping[type, Callable[[Intake, Any, Reading, Sequence[Bad]], list[Fact]]]] = {
     f.Welcome: Intake._welcome,
     f.Profiles: Intake._profiles,
     f.Sessions: Intake._sessions,
@@ -201,6 +294,16 @@ _FRAMES: Final[Mapping[type, Callable[[Intake, Any], list[Fact]]]] = {
 """A reply answers whoever asked and tells the fleet nothing."""
 
 
+_SESSION: Final = re.compile(r'"session"\s*:\s*"([^"\\]{1,1024})"')
+_ID: Final = re.compile(r'"id"\s*:\s*"([^"\\]{1,1024})"')
+_ASKS: Final = re.compile(r'"type"\s*:\s*"request"')
+
+
+def _found(pattern: re.Pattern[str], raw: str) -> str | None:
+    match = pattern.search(raw)
+    return match[1] if match is not None else None
+
+
 # --- profiles ------------------------------------------------------------------------------
 
 
@@ -211,9 +314,15 @@ def _profile(source: str, id: str, profile: m.Profile) -> ProfileFact:
         id,
         primitives=frozenset(advertised),
         options={p: _options(p, profile.capabilities) for p in advertised},
-        unknown=tuple(clean_line(name) for name in profile.capabilities.unknown()),
+        unknown=_unknown_names(profile.capabilities.unknown()),
         traits=profile.traits.model_dump(mode="json"),
     )
+
+
+def _unknown_names(names: Sequence[str]) -> tuple[Clean, ...]:
+    more = len(names) - KEEP_NAMES
+    kept = tuple(line(name) for name in names[:KEEP_NAMES])
+    return (*kept, Clean(f"{more:,} more")) if more > 0 else kept
 
 
 def _options(primitive: Primitive, capabilities: m.Capabilities) -> Mapping[str, Any]:
@@ -223,131 +332,46 @@ def _options(primitive: Primitive, capabilities: m.Capabilities) -> Mapping[str,
     acts = [
         {
             "id": act.id,
-            "label": clean_line(act.label),
-            "effect": clean_line(act.effect),
+            "label": line(act.label),
+            "effect": line(act.effect),
             "danger": act.danger,
-            "fields": tuple(field_fact(field) for field in act.fields),
+            "fields": tuple(field_fact(field) for field in act.fields[:KEEP_LIST]),
         }
-        for act in options.acts
+        for act in options.acts[:KEEP_LIST]
     ]
     return {"acts": tuple(acts)}
-
-
-# --- summaries -----------------------------------------------------------------------------
-
-
-def _line(value: str | None) -> Clean | None:
-    return clean_line(value) if value is not None else None
-
-
-def _prose(value: str | None) -> Clean | None:
-    return clean_prose(value) if value is not None else None
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _by_primitive(reasons: Mapping[str, str]) -> dict[Primitive, Clean]:
-    return {_PRIMITIVES[name]: clean_line(text) for name, text in reasons.items() if name in _PRIMITIVES}
-
-
-def _pending(pending: m.Pending | None) -> PendingFact | None:
-    return PendingFact(pending.overlay, clean_line(pending.by), pending.since) if pending is not None else None
-
-
-def _usage(usage: m.Usage | None) -> UsageFact | None:
-    if usage is None:
-        return None
-    return UsageFact(
-        usage.input_tokens, usage.output_tokens, usage.turns, usage.budget_tokens, usage.budget_turns
-    )  # fmt: skip
-
-
-def _last(last: m.Last | None) -> LastFact | None:
-    return LastFact(last.at, clean_line(last.kind), clean_line(last.text)) if last is not None else None
-
-
-def _result(result: m.Result | None) -> ResultFact | None:
-    if result is None:
-        return None
-    text = result.text or result.final_message or ""
-    return ResultFact(clean_prose(text), result.cut, clean_line(result.stop_reason.value))
-
-
-def _refs(refs: Iterable[m.RequestRef]) -> tuple[RequestRefFact, ...]:
-    return tuple(RequestRefFact(ref.id, ref.kind, ref.asked_at, ref.deadline, ref.digest) for ref in refs)
-
-
-def _in_flight(items: Iterable[m.InFlight]) -> tuple[tuple[str, Clean, int], ...]:
-    return tuple((item.id, clean_line(item.name), item.since) for item in items)
-
-
-def _labels(labels: Mapping[str, str]) -> dict[Clean, Clean]:
-    return {clean_line(name): clean_line(value) for name, value in labels.items()}
-
-
-_SUMMARY: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "name": ("name", _line),
-    "kind": ("kind", str),
-    "owned": ("owned", _same),
-    "demo": ("demo", _same),
-    "parent": ("parent", _same),
-    "attempt": ("attempt", _same),
-    "turn": ("turn", _same),
-    "epoch": ("epoch", _same),
-    "lifecycle": ("lifecycle", _same),
-    "native_state": ("native_state", _line),
-    "why": ("why", _line),
-    "since": ("since", _same),
-    "profile": ("profile", _same),
-    "blocked": ("blocked", _by_primitive),
-    "controls": ("controls", _by_primitive),
-    "pending": ("pending", _pending),
-    "in_flight": ("in_flight", _in_flight),
-    "requests": ("request_refs", _refs),
-    "head": ("head", _same),
-    "usage": ("usage", _usage),
-    "last": ("last", _last),
-    "labels": ("labels", _labels),
-    "cwd": ("cwd", _line),
-    "result": ("result", _result),
-    "error": ("error", _prose),
-}
-"""Field of a summary -> attribute of a session, and the way there."""
-
-
-def _summary(summary: m.Summary, whole: bool) -> dict[str, Any]:
-    given = m.Summary.model_fields.keys() if whole else summary.model_fields_set
-    fields: dict[str, Any] = {}
-    for name in given:
-        if name in _SUMMARY:
-            attribute, convert = _SUMMARY[name]
-            fields[attribute] = convert(getattr(summary, name))
-        elif name == "mailbox":
-            fields["mail_queued"], fields["mail_refs"] = summary.mailbox.queued, summary.mailbox.refs
-    return fields
 
 
 # --- outcomes ------------------------------------------------------------------------------
 
 
-def _info(frame: f.Outcome) -> dict[str, Any]:
+def _info(frame: f.Outcome, r: Reading) -> dict[str, Any]:
     """What the fleet and the command line read of an outcome's details: ids raw, other texts clean."""
     info: dict[str, Any] = {}
-    for name, value in frame.info.items():
+    for name, value in islice(frame.info.items(), KEEP_LIST):
         if name in ("ref", "session") and isinstance(value, str):
-            info[name] = value
+            info[name] = r.id(name, value)
         elif name == "delivery":
             info[name] = Delivery(value) if isinstance(value, str) and value in Delivery.__members__.values() else None
-        elif isinstance(value, str):
-            info[clean_line(name)] = clean_line(value)
-        elif value is None or isinstance(value, bool | int | float):
-            info[clean_line(name)] = value
         else:
-            info[clean_line(name)] = clean(str(value))
+            info[line(name)] = _detail(name, value, r)
     if frame.attempt is not None:
-        info.setdefault("attempt", frame.attempt)
+        info.setdefault("attempt", r.a_count("attempt", frame.attempt))
     if frame.retry_after_s is not None:
-        info["retry_after_s"] = frame.retry_after_s
+        info["retry_after_s"] = r.span_s("retry_after_s", frame.retry_after_s)
     return info
+
+
+def _detail(name: str, value: JsonValue, r: Reading) -> Any:
+    match value:
+        case str():
+            return line(value)
+        case None | bool():
+            return value
+        case int() | float() if name.endswith("_s"):
+            return r.span_s(name, value)
+        case int() | float():
+            return r.number(name, value)
+        case _:
+            text, more = shown_json(value)
+            return exact(text, KEEP_LINE, more)

@@ -6,193 +6,204 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from console.fleet.facts import EventFact
-from console.intake.requests import ONE_LINE, shown_json
+from console.intake.bounds import KEEP_EVENT, Reading, a_line, a_prose, exact, line, prose, shown_json
+from console.intake.requests import short_line
 from watchfloor.protocol import events as e
 from watchfloor.protocol.lines import arguments_line, resolved_line, state_word
 from watchfloor.text import Clean, clean, clean_line, clean_prose
 from watchfloor.words import verb
-
-KEEP_TEXT: Final = 65_536
-"""Characters of one event that are kept in memory; what is cut is said. The text of a request is never cut."""
 
 NOTHING: Final = Clean("")
 _Parts: TypeAlias = tuple[Clean, Clean, Mapping[str, Any]]
 _NO_DATA: Final[Mapping[str, Any]] = {}
 
 
-def event_fact(event: e.Event) -> EventFact:
-    """One event, ready to be drawn."""
+def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
+    """One event, ready to be drawn. What of it could not be taken as it came is noted in `reading`."""
+    r = reading if reading is not None else Reading()
     kind = type(event)
     read = _READ.get(kind)
     if read is None:
-        head, text, data = _unknown(event)
+        head, text, data = _unknown(event, r)
         word = "unknown"
     else:
-        head, text, data = read(event)
+        head, text, data = read(event, r)
         word = event.kind  # type: ignore[attr-defined]
     if event.author is not None:
-        head = Clean(f"{clean_line(event.author)}: {head}") if head else clean_line(event.author)
-    offset = event.offset if kind is e.Delta else None  # type: ignore[attr-defined]
+        head = Clean(f"{line(event.author)}: {head}") if head else line(event.author)
+    offset = r.count("offset", event.offset) if kind is e.Delta else None  # type: ignore[attr-defined]
     return EventFact(
-        word, event.at, event.seq, event.pos, event.attempt, event.turn, event.item, offset, event.key,
-        head, text, data,
-    )  # fmt: skip
-
-
-def _bounded(text: str) -> str:
-    more = len(text) - KEEP_TEXT
-    return text if more <= 0 else f"{text[:KEEP_TEXT]}\n… and {more} more characters"
+        word,
+        r.time("at", event.at),
+        r.a_count("seq", event.seq),
+        r.a_count("pos", event.pos),
+        r.a_count("attempt", event.attempt),
+        r.an_id("turn", event.turn),
+        r.an_id("item", event.item),
+        offset,
+        r.an_id("key", event.key),
+        head,
+        text,
+        data,
+    )
 
 
 def _body(text: str) -> Clean:
-    return clean_prose(_bounded(text))
+    return prose(text, KEEP_EVENT)
 
 
-def _exact(text: str) -> Clean:
-    return clean(_bounded(text))
-
-
-def _message(event: e.Message) -> _Parts:
+def _message(event: e.Message, r: Reading) -> _Parts:
     return clean_line(event.role.value), _body(event.text), {"role": event.role.value, "cut": event.cut}
 
 
-def _reasoning(event: e.Reasoning) -> _Parts:
+def _reasoning(event: e.Reasoning, r: Reading) -> _Parts:
     return NOTHING, _body(event.text), {"cut": event.cut}
 
 
-def _delta(event: e.Delta) -> _Parts:
-    text = clean(event.text) if event.of in ("tool_output", "diff") else clean_prose(event.text)
+def _delta(event: e.Delta, r: Reading) -> _Parts:
+    piece = event.text[:KEEP_EVENT]  # the whole item says how much it was
+    text = clean(piece) if event.of in ("tool_output", "diff") else clean_prose(piece)
     # Offsets count what was sent; cleaning may have made more of it.
-    return clean_line(event.of), text, {"length": len(event.text), "of": event.of, "call": event.call}
+    data = {"length": len(event.text), "of": event.of, "call": r.an_id("call", event.call)}
+    return clean_line(event.of), text, data
 
 
-def _tool_call(event: e.ToolCall) -> _Parts:
-    data: dict[str, Any] = {"call": event.call, "gated": event.gated}
+def _tool_call(event: e.ToolCall, r: Reading) -> _Parts:
+    data: dict[str, Any] = {"call": r.id("call", event.call), "gated": event.gated}
     if event.text is not None:
-        text = _exact(event.text)
+        text = exact(event.text)
     elif event.arguments is not None:
-        text = _exact(shown_json(event.arguments))
-        data["line"] = clean_line(arguments_line(event.arguments)[:ONE_LINE])
+        shown, more = shown_json(event.arguments)
+        text = exact(shown, more=more)
+        data["line"] = short_line(lambda: arguments_line(event.arguments))
     else:
         text = NOTHING
-    return clean_line(event.name), text, data
+    return line(event.name), text, data
 
 
-def _tool_output(event: e.ToolOutput) -> _Parts:
-    return clean_line(event.stream), _exact(event.text), {"call": event.call}
+def _tool_output(event: e.ToolOutput, r: Reading) -> _Parts:
+    return line(event.stream), exact(event.text), {"call": r.an_id("call", event.call)}
 
 
-def _tool_result(event: e.ToolResult) -> _Parts:
+def _tool_result(event: e.ToolResult, r: Reading) -> _Parts:
     return (
         clean_line(event.status.value),
-        _exact(event.text),
+        exact(event.text),
         {
-            "call": event.call,
+            "call": r.id("call", event.call),
             "status": event.status.value,
-            "exit_code": event.exit_code,
-            "duration_ms": event.duration_ms,
+            "exit_code": r.signed("exit_code", event.exit_code),
+            "duration_ms": r.span_ms("duration_ms", event.duration_ms),
         },
     )
 
 
-def _diff(event: e.Diff) -> _Parts:
-    return clean_line(event.path), _exact(event.text), {"call": event.call}
+def _diff(event: e.Diff, r: Reading) -> _Parts:
+    return line(event.path), exact(event.text), {"call": r.an_id("call", event.call)}
 
 
-def _plan(event: e.Plan) -> _Parts:
+def _plan(event: e.Plan, r: Reading) -> _Parts:
     done = sum(1 for step in event.steps if step.status == "done")
     lines = "\n".join(f"{step.status}: {step.text}" for step in event.steps)
     return Clean(f"{done} of {len(event.steps)} done"), _body(lines), _NO_DATA
 
 
-def _progress(event: e.Progress) -> _Parts:
+def _progress(event: e.Progress, r: Reading) -> _Parts:
     words = [event.note] if event.note else []
     if event.usage is not None:
-        words.append(f"{event.usage.input_tokens} tokens in, {event.usage.output_tokens} out")
+        used, made = r.count("usage", event.usage.input_tokens), r.count("usage", event.usage.output_tokens)
+        words.append(f"{used} tokens in, {made} out")
     return NOTHING, _body(" · ".join(words)), _NO_DATA
 
 
-def _notice(event: e.Notice) -> _Parts:
+def _notice(event: e.Notice, r: Reading) -> _Parts:
     head = f"{event.level.value} {event.code}" if event.code else event.level.value
-    data = {"level": event.level.value, "retrying": event.retrying, "next_at": event.next_at}
-    return clean_line(head), _body(event.text), data
+    data = {"level": event.level.value, "retrying": event.retrying, "next_at": r.a_time("next_at", event.next_at)}
+    return line(head), _body(event.text), data
 
 
-def _mail(event: e.Mail) -> _Parts:
+def _mail(event: e.Mail, r: Reading) -> _Parts:
     text = event.error if event.error is not None else event.text or ""
     data = {
-        "ref": event.ref,
+        "ref": r.id("ref", event.ref),
         "mail_state": event.state.value,
         "delivery": event.delivery,
-        "by": clean_line(event.by),
-        "reply_to": event.reply_to,
+        "by": line(event.by),
+        "reply_to": r.an_id("reply_to", event.reply_to),
     }
-    return clean_line(event.ref), _body(text), data
+    return line(event.ref), _body(text), data
 
 
-def _request_opened(event: e.RequestOpened) -> _Parts:
-    return NOTHING, _exact(event.text), {"request": event.request, "request_kind": event.request_kind}
+def _request_opened(event: e.RequestOpened, r: Reading) -> _Parts:
+    return NOTHING, exact(event.text), {"request": r.id("request", event.request), "request_kind": event.request_kind}
 
 
-def _request_resolved(event: e.RequestResolved) -> _Parts:
+def _request_resolved(event: e.RequestResolved, r: Reading) -> _Parts:
     data = {
-        "request": event.request,
+        "request": r.id("request", event.request),
         "state": event.state,
-        "option": event.option,
+        "option": r.an_id("option", event.option),
         "option_kind": event.option_kind,
-        "by": clean_line(event.by),
-        "note": clean_prose(event.note) if event.note is not None else None,
-        "why": clean_line(event.why) if event.why is not None else None,
+        "by": line(event.by),
+        "note": a_prose(event.note),
+        "why": a_line(event.why),
     }
     return NOTHING, _body(resolved_line(event)), data
 
 
-def _lifecycle(event: e.LifecycleChanged) -> _Parts:
-    return clean_line(state_word(event)), clean_line(event.why or ""), {"lifecycle": event.lifecycle}
+def _lifecycle(event: e.LifecycleChanged, r: Reading) -> _Parts:
+    return clean_line(state_word(event)), line(event.why or ""), {"lifecycle": event.lifecycle}
 
 
-def _child(event: e.Child) -> _Parts:
-    return clean_line(event.name or event.session), clean_line(event.state), {"child": event.session}
+def _child(event: e.Child, r: Reading) -> _Parts:
+    return line(event.name or event.session), line(event.state), {"child": r.id("session", event.session)}
 
 
-def _intervention(event: e.Intervention) -> _Parts:
-    by = clean_line(event.by)
+def _intervention(event: e.Intervention, r: Reading) -> _Parts:
+    by = line(event.by)
     words = f"by {by}: {event.outcome.value}" if by else event.outcome.value
     text = f"{words}, {event.reason}" if event.reason else words
     data = {
-        "primitive": clean_line(event.primitive),
-        "command": event.command,
-        "option": event.option,
+        "primitive": line(event.primitive),
+        "command": r.id("command", event.command),
+        "option": r.an_id("option", event.option),
         "option_kind": event.option_kind,
         "by": by,
         "outcome": event.outcome,
     }
-    return clean_line(verb(event.primitive, event.option_kind)), clean_line(text), data
+    return line(verb(event.primitive, event.option_kind)), line(text), data
 
 
-def _reseeded(event: e.Reseeded) -> _Parts:
-    by = clean_line(event.by)
+def _reseeded(event: e.Reseeded, r: Reading) -> _Parts:
+    by = line(event.by)
     words = [f"by {by}"] if by else []
     words.extend([event.note] if event.note else [])
     return clean_line(event.mode.value), _body(": ".join(words)), {"mode": event.mode}
 
 
-def _result(event: e.ResultEvent) -> _Parts:
+def _result(event: e.ResultEvent, r: Reading) -> _Parts:
     result = event.result
     return clean_line(result.stop_reason.value), _body(result.final_message or result.text), {"cut": result.cut}
 
 
-def _raw(event: e.Raw) -> _Parts:
-    text = event.data if isinstance(event.data, str) else shown_json(event.data)
-    return clean_line(event.note or ""), _exact(text), _NO_DATA
+def _raw(event: e.Raw, r: Reading) -> _Parts:
+    text, more = (event.data, 0) if isinstance(event.data, str) else shown_json(event.data)
+    return line(event.note or ""), exact(text, more=more), _NO_DATA
 
 
-def _unknown(event: e.Event) -> _Parts:
+def _unknown(event: e.Event, r: Reading) -> _Parts:
     kind = getattr(event, "kind", type(event).__name__)
-    return clean_line(str(kind)), _exact(str(event.model_extra or "")), _NO_DATA
+    return line(str(kind)), exact(_extra(event.model_extra)), _NO_DATA
 
 
-_READ: Final[Mapping[type[e.Event], Callable[[Any], _Parts]]] = {
+def _extra(fields: Mapping[str, Any] | None) -> str:
+    try:
+        return str(fields or "")
+    except (ValueError, RecursionError):  # an endless integer has no digits
+        return "it cannot be shown"
+
+
+_READ: Final[Mapping[type[e.Event], Callable[[Any, Reading], _Parts]]] = {
     e.Message: _message,
     e.Reasoning: _reasoning,
     e.Delta: _delta,

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from console.fleet.facts import ActionFact, ChoiceFact, DecisionFact, FieldFact, OptionFact, RequestFact, RequestKey
+from console.intake.bounds import (
+    KEEP_CHOICES,
+    KEEP_ID,
+    KEEP_LINE,
+    KEEP_LIST,
+    Reading,
+    Room,
+    a_line,
+    a_prose,
+    line,
+    shown_json,
+)
 from watchfloor.canonical import subject_digest
 from watchfloor.errors import CanonicalError
 from watchfloor.protocol.lines import action_line
 from watchfloor.protocol.model import Action, Decision, FormField, Option, RequestModel, Subject
-from watchfloor.text import Clean, clean, clean_line, clean_prose, count_hidden
+from watchfloor.text import Clean, clean, clean_line, count_hidden
 from watchfloor.words import RequestKind
 
 ONE_LINE: Final = 1_000
@@ -22,46 +33,50 @@ ONE_LINE: Final = 1_000
 _KINDS: Final = {kind.value: kind for kind in RequestKind}
 
 
-def request_fact(key: RequestKey, request: RequestModel) -> RequestFact:
-    """A request as an operator may read it. One that cannot be trusted carries its `fault` and is never decidable."""
-    digest, fault = "", ""
+def request_fact(key: RequestKey, request: RequestModel, reading: Reading, fault: str = "") -> RequestFact:
+    """A request as an operator may read it. One that cannot be trusted carries its `fault` and is never decidable.
+
+    `fault`: why it could not be read before it came here.
+    """
+    digest = ""
     try:
         digest = subject_digest(request.subject)
     except CanonicalError as error:
-        fault = f"it has no canonical form: {error}"
+        fault = fault or f"it has no canonical form: {error}"
     subject: Subject | None = None
     try:
         subject = request.read()
-        fault = fault or _doubt(key, subject)
+        fault = fault or _doubt(key, subject) or _too_much(subject)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         fault = fault or f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
     kind = request.subject.get("kind")
+    room = Room()
     return RequestFact(
         key=key,
-        attempt=subject.attempt if subject else None,
+        attempt=reading.a_count("attempt", subject.attempt) if subject else None,
         kind=subject.kind if subject else _KINDS.get(kind if isinstance(kind, str) else "", RequestKind.APPROVAL),
-        actions=tuple(_action(action) for action in subject.actions) if subject else (),
-        fields=tuple(field_fact(field) for field in subject.fields) if subject else (),
-        options=tuple(_option(option) for option in subject.options) if subject else (),
+        actions=tuple(_action(action, room, reading) for action in subject.actions[:KEEP_LIST]) if subject else (),
+        fields=tuple(field_fact(field) for field in subject.fields[:KEEP_LIST]) if subject else (),
+        options=tuple(_option(option) for option in subject.options[:KEEP_LIST]) if subject else (),
         per_action=request.per_action,
-        asked_at=request.asked_at,
-        deadline=request.deadline,
+        asked_at=reading.time("asked_at", request.asked_at),
+        deadline=reading.a_time("deadline", request.deadline),
         at_deadline=_at_deadline(request.at_deadline, subject.options if subject else ()),
         blocks=request.blocks,
-        about=clean_prose(request.about) if request.about is not None else None,
+        about=a_prose(request.about),
         state=request.state,
-        decision=decision_fact(request.decision),
+        decision=decision_fact(request.decision, reading),
         digest=digest,
         sound=bool(digest) and digest == request.digest,
-        fault=clean_line(fault) if fault else None,
+        fault=line(fault) if fault else None,
     )
 
 
 def _doubt(key: RequestKey, subject: Subject) -> str:
     """Why a subject that can be read must still not be decided."""
     if subject.session != key.session:
-        return f"it names another session: {subject.session}"
+        return f"it names another session: {subject.session[:KEEP_ID]}"
     if len({option.id for option in subject.options}) != len(subject.options):
         return "two of its options have the same id"
     if len({field.name for field in subject.fields}) != len(subject.fields):
@@ -69,35 +84,59 @@ def _doubt(key: RequestKey, subject: Subject) -> str:
     return ""
 
 
-def _action(action: Action) -> ActionFact:
-    parts = []
+def _too_much(subject: Subject) -> str:
+    """Why a subject cannot be shown whole, and so not be decided: a list of it is too long to read, or an id."""
+    for name, members in (("actions", subject.actions), ("fields", subject.fields), ("options", subject.options)):
+        if len(members) > KEEP_LIST:
+            return f"it has {len(members):,} {name}, and no more than {KEEP_LIST} can be shown"
+    for field in subject.fields:
+        if len(field.choices) > KEEP_CHOICES:
+            return f"a field has {len(field.choices):,} choices, and no more than {KEEP_CHOICES:,} can be shown"
+    for option in subject.options:
+        if len(option.grants) > KEEP_LIST:
+            return f"an option grants {len(option.grants):,} things, and no more than {KEEP_LIST} can be shown"
+    ids = (
+        *(option.id for option in subject.options),
+        *(field.name for field in subject.fields),
+        *(choice.value for field in subject.fields for choice in field.choices),
+    )
+    return f"an id in it is longer than {KEEP_ID:,} characters" if any(len(id) > KEEP_ID for id in ids) else ""
+
+
+def _action(action: Action, room: Room, reading: Reading) -> ActionFact:
+    parts, more = [], 0
     if action.text is not None:
         parts.append(action.text)
     if action.arguments is not None:
         # Where both are given, neither may hide behind the other.
-        parts.append(shown_json(action.arguments))
-    raw = "\n".join(parts)
+        shown, more = shown_json(action.arguments, room.left)
+        parts.append(shown)
+    text, all_of_text = room.take("\n".join(parts), more)
+    diff, all_of_diff = room.take(action.diff) if action.diff is not None else (None, True)
+    named = (action.tool, action.cwd or "")
     return ActionFact(
-        tool=clean_line(action.tool),
-        text=clean(raw),
-        line=_line(action),
-        cwd=clean_line(action.cwd) if action.cwd is not None else None,
-        diff=clean(action.diff) if action.diff is not None else None,
-        call=action.call,
-        complete=action.complete,
-        hidden=sum(count_hidden(text) for text in (action.tool, raw, action.cwd or "", action.diff or "")),
+        tool=line(action.tool),
+        text=clean(text),
+        line=short_line(lambda: _line(action)),
+        cwd=a_line(action.cwd),
+        diff=clean(diff) if diff is not None else None,
+        call=reading.an_id("call", action.call),
+        complete=action.complete and all_of_text and all_of_diff and all(len(name) <= KEEP_LINE for name in named),
+        hidden=sum(count_hidden(text) for text in (*(name[:KEEP_LINE] for name in named), text, diff or "")),
     )
 
 
-def _line(action: Action) -> Clean:
-    line = action_line(action.text, action.arguments)
-    named = f"{action.tool}  {line}" if line and action.text is None else line or action.tool
-    return clean_line(named[:ONE_LINE])
+def _line(action: Action) -> str:
+    said = action_line(action.text, action.arguments)
+    return f"{action.tool}  {said}" if said and action.text is None else said or action.tool
 
 
-def shown_json(value: JsonValue) -> str:
-    """A JSON value as indented text, keys in the order in which they came. Not cleaned."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+def short_line(write: Callable[[], str]) -> Clean:
+    """What `write` makes of an action, for places of one line; empty where a number in it has too many digits."""
+    try:
+        return clean_line(write()[:ONE_LINE])
+    except (ValueError, RecursionError):
+        return Clean("")
 
 
 def field_fact(field: FormField) -> FieldFact:
@@ -105,14 +144,9 @@ def field_fact(field: FormField) -> FieldFact:
     return FieldFact(
         name=field.name,
         type=field.type.value,
-        label=clean_line(field.label or field.name),
+        label=line(field.label or field.name),
         choices=tuple(
-            ChoiceFact(
-                choice.value,
-                clean_line(choice.label),
-                clean_line(choice.note) if choice.note is not None else None,
-            )
-            for choice in field.choices
+            ChoiceFact(choice.value, line(choice.label), a_line(choice.note)) for choice in field.choices[:KEEP_CHOICES]
         ),
         free_text=field.free_text,
         required=field.required,
@@ -122,12 +156,12 @@ def field_fact(field: FormField) -> FieldFact:
 def _option(option: Option) -> OptionFact:
     return OptionFact(
         id=option.id,
-        label=clean_line(option.label),
+        label=line(option.label),
         kind=option.kind,
         scope=option.scope,
-        grants=tuple(clean_line(grant) for grant in option.grants),
+        grants=tuple(line(grant) for grant in option.grants[:KEEP_LIST]),
         persists=option.persists,
-        note=clean_line(option.note) if option.note is not None else None,
+        note=a_line(option.note),
         then=option.then,
         confirm=option.confirm,
     )
@@ -136,18 +170,18 @@ def _option(option: Option) -> OptionFact:
 def _at_deadline(word: str | None, options: Sequence[Option]) -> Clean | None:
     if word is None:
         return None
-    return clean_line(next((option.label for option in options if option.id == word), word))
+    return line(next((option.label for option in options if option.id == word), word))
 
 
-def decision_fact(decision: Decision | None) -> DecisionFact | None:
+def decision_fact(decision: Decision | None, reading: Reading) -> DecisionFact | None:
     """Who ended a request, and how."""
     if decision is None:
         return None
     return DecisionFact(
-        option=decision.option,
+        option=reading.an_id("option", decision.option),
         kind=decision.kind,
-        by=clean_line(decision.by),
-        at=decision.at,
-        note=clean_prose(decision.note) if decision.note is not None else None,
+        by=line(decision.by),
+        at=reading.time("at", decision.at),
+        note=a_prose(decision.note),
         automatic=decision.automatic,
     )

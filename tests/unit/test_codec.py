@@ -148,7 +148,7 @@ def test_words_of_a_newer_host_read_as_the_neutral_ones() -> None:
 def test_one_bad_summary_costs_itself_alone() -> None:
     decoded = decode_host(b'{"type":"sessions","sessions":[{"id":"a"},{"id":"b","head":"x"},7],"listed":true}')
     assert isinstance(decoded.frame, Sessions)
-    assert [summary.id for summary in decoded.frame.sessions] == ["a"]
+    assert [summary.id for summary in decoded.frame.sessions] == ["a", "b"]
     assert decoded.frame.listed
     assert [bad.raw for bad in decoded.bad] == ['{"id": "b", "head": "x"}', "7"]
     assert decoded.bad[0].reason.startswith("head:")

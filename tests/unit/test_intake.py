@@ -27,7 +27,8 @@ from console.fleet.facts import (
     WelcomeFact,
 )
 from console.intake import Intake
-from console.intake.events import KEEP_TEXT, event_fact
+from console.intake.bounds import KEEP_EVENT
+from console.intake.events import event_fact
 from watchfloor.canonical import subject_digest
 from watchfloor.connector import Received, Unreadable
 from watchfloor.protocol import events as e
@@ -326,7 +327,7 @@ def test_everything_that_was_made_visible_is_counted() -> None:
 
 
 def test_an_action_is_never_cut() -> None:
-    long = "x" * (KEEP_TEXT * 3)
+    long = "x" * (KEEP_EVENT * 3)
     assert request_fact(subject(actions=[{"tool": "t", "text": long}])).actions[0].text == long
 
 
@@ -432,9 +433,9 @@ def test_an_author_stands_before_what_they_say() -> None:
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    fact = fact_of(e.ToolOutput(at=1, text="x" * (KEEP_TEXT + 5)))
-    assert fact.text.endswith("… and 5 more characters")
-    assert len(fact.text) < KEEP_TEXT + 40
+    fact = fact_of(e.ToolOutput(at=1, text="x" * (KEEP_EVENT + 5)))
+    assert fact.text.endswith("… 5 bytes more not shown")
+    assert len(fact.text) < KEEP_EVENT + 40
 
 
 def test_an_event_of_an_unknown_kind_is_shown_as_such() -> None:
@@ -472,7 +473,7 @@ def test_what_cannot_be_read_at_all_is_a_fault() -> None:
 def test_an_error_of_the_source_says_what_it_is_about() -> None:
     error = f.Error(code="unsupported", message="no\x1b", about="query", fatal=True)  # type: ignore[arg-type]
     [fact] = intake().frame(error)
-    assert fact == FaultFact("here", "unsupported: no␛ (about query)", "", fatal=True)  # type: ignore[arg-type]
+    assert fact == FaultFact("here", "unsupported: no␛ (about query)", "", fatal=True, told=True)  # type: ignore[arg-type]
 
 
 def test_a_reply_tells_the_fleet_nothing() -> None:

@@ -22,7 +22,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import NamedTuple, NewType
+from typing import Final, NamedTuple, NewType
 
 Clean = NewType("Clean", str)
 """Text that has passed through one of the functions of this module. Slices of it are clean as well."""
@@ -272,18 +272,38 @@ def cut(s: Clean, cells: int) -> Clean:
     """The line, if it fits into so many cells, else as much of its beginning as fits before an ellipsis.
 
     Never splits a wide character, a mark from its letter or a joined emoji, so that the result may be a cell narrower
-    than asked. Less than one cell gives the empty string.
+    than asked. Line feeds and tabs become visible, as in `clean_line`. Less than one cell gives the empty string.
     """
     if cells <= 0:
         return Clean("")
     if s.isascii() and s.isprintable():
         return s if len(s) <= cells else Clean(s[: cells - 1] + "…")
+    if "\n" in s or "\t" in s:
+        s = Clean(s.replace("\n", "␊").replace("\t", "␉"))
     width, fitting = _measure(s, cells)
     return s if width <= cells else Clean(s[:fitting] + "…")
 
 
+MOST_COUNTED: Final = 2**53 - 1
+"""The largest count that is written out."""
+LONGEST_MS: Final = 20 * 365 * 86_400_000
+"""Twenty years. Nothing that is shown lasts longer: one of the two times was none."""
+
+
+def numeral(n: int) -> str:
+    """A count in digits with commas; beyond ±(2^53 - 1) only that it is. Total: any integer can be written so."""
+    if -MOST_COUNTED <= n <= MOST_COUNTED:
+        return f"{n:,}"
+    return "over 2^53" if n > 0 else "under -2^53"
+
+
 def since(ms: int) -> str:
-    """A duration in milliseconds, rounded down: "0:31", "2:14", "1:02:03", from a day on "3d 4h"; negative is 0:00."""
+    """A duration in milliseconds, rounded down: "0:31", "2:14", "1:02:03", from a day on "3d 4h"; negative is 0:00.
+
+    One of more than twenty years is "unknown time".
+    """
+    if ms > LONGEST_MS:
+        return "unknown time"
     seconds = max(0, ms) // 1000
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)

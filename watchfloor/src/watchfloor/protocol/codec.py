@@ -1,8 +1,8 @@
 """Bytes to frames and back.
 
 Reading validates the bytes directly (pydantic's own JSON reader, no intermediate tree). Only when that
-fails is the frame read a second time, slowly: by `json.loads` with lone surrogates replaced, and a list of
-events or summaries item by item, so that one bad item costs one item.
+fails is the frame read a second time, slowly: by `json.loads` with lone surrogates replaced, a list of
+events item by item, and summaries and requests field by field, so that a bad one costs no more than itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from watchfloor.protocol.frames import (
     HostFrame,
     UnknownFrame,
 )
-from watchfloor.protocol.model import Summary
+from watchfloor.protocol.model import RequestModel, RequestRef, Summary
 
 MAX_RECEIVE: Final = 16 * 1024 * 1024
 """Bytes that a client accepts in one frame."""
@@ -39,6 +39,9 @@ MAX_PLACE: Final = 100
 _PLACE: Final[dict[str, int | None]] = {"seq": 1, "pos": 1, "attempt": None, "at": None}
 """The fields that say where an event belongs, with the least value that each may have."""
 
+_UNREAD_REF: Final = {"kind": "approval", "asked_at": 0, "digest": ""}
+"""What stands in for the fields of a listed request that cannot be read."""
+
 _HOST: TypeAdapter[HostFrame | UnknownFrame] = TypeAdapter(AnyHostFrame)
 _CLIENT: TypeAdapter[ClientFrame | UnknownFrame] = TypeAdapter(AnyClientFrame)
 _EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
@@ -47,10 +50,15 @@ _SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """Something received that could not be read: why, and the start of it."""
+    """Something received that could not be read: why, and the start of it.
+
+    `session` names the session of a bad summary, and `fields` what of it is left out.
+    """
 
     reason: str
     raw: str
+    session: str | None = None
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,10 @@ def _read_slowly(raw: bytes) -> Decoded:
         tree = {**tree, "events": [_event(item, bad) for item in tree["events"]]}
         tree["events"] = [event for event in tree["events"] if event is not None]
     elif tree.get("type") == "sessions" and isinstance(tree.get("sessions"), list):
-        tree = {**tree, "sessions": [item for item in tree["sessions"] if _is_summary(item, bad)]}
+        summaries = [_summary(item, bad) for item in tree["sessions"]]
+        tree = {**tree, "sessions": [summary for summary in summaries if summary is not None]}
+    elif tree.get("type") == "request":
+        tree = {**tree, "request": _request(tree, bad)}
     try:
         return Decoded(_HOST.validate_python(tree), tuple(bad))
     except ValidationError as error:
@@ -128,13 +139,59 @@ def _event(item: JsonValue, bad: list[Bad]) -> Event | None:
         return None
 
 
-def _is_summary(item: JsonValue, bad: list[Bad]) -> bool:
+def _summary(item: JsonValue, bad: list[Bad]) -> Summary | None:
+    """One summary of a frame, without those of its fields that cannot be read; None where that leaves nothing."""
     try:
-        _SUMMARY.validate_python(item)
+        return _SUMMARY.validate_python(item)
     except ValidationError as error:
-        bad.append(Bad(_reason(error), _show(item)))
-        return False
-    return True
+        wrong, reason = _wrong(error), _reason(error)
+    name = item.get("id") if isinstance(item, dict) else None
+    if not isinstance(item, dict) or not isinstance(name, str):
+        bad.append(Bad(reason, _show(item)))
+        return None
+    good: dict[str, Any] = {field: value for field, value in item.items() if field not in wrong}
+    if "requests" in wrong and isinstance(item["requests"], list):
+        # One that is listed badly still waits for a human.
+        good["requests"] = [ref for ref in map(_ref, item["requests"]) if ref is not None]
+    bad.append(Bad(reason, _show(item), name, tuple(sorted(wrong.difference(good)))))
+    try:
+        return _SUMMARY.validate_python(good)
+    except ValidationError:
+        return None
+
+
+def _ref(item: JsonValue) -> RequestRef | None:
+    try:
+        return RequestRef.model_validate(item)
+    except ValidationError:
+        pass
+    try:
+        return RequestRef.model_validate({**_UNREAD_REF, "id": item["id"] if isinstance(item, dict) else None})
+    except (KeyError, ValidationError):
+        return None
+
+
+def _request(tree: dict[str, Any], bad: list[Bad]) -> Any:
+    """The request of a frame, without what of it cannot be read: it still waits, and whoever shows it says why not."""
+    item = tree.get("request")
+    try:
+        return RequestModel.model_validate(item)
+    except ValidationError as error:
+        wrong, reason = _wrong(error), _reason(error)
+    subject = item.get("subject") if isinstance(item, dict) else None
+    if not isinstance(item, dict) or not isinstance(subject, dict) or not isinstance(subject.get("id"), str):
+        return item
+    good = {"asked_at": 0, "digest": "", **{field: value for field, value in item.items() if field not in wrong}}
+    if "subject" in wrong:
+        good["subject"] = {name: subject[name] for name in ("id", "kind") if isinstance(subject.get(name), str)}
+    bad.append(Bad(reason, _show(item)))
+    return good
+
+
+def _wrong(error: ValidationError) -> set[str]:
+    """The fields in which something could not be read."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    return {str(one["loc"][0]) for one in errors if one["loc"]}
 
 
 def _is_int(value: JsonValue, least: int | None) -> bool:
@@ -169,7 +226,10 @@ def _replace_surrogates(tree: Any) -> Any:
 
 
 def _show(item: JsonValue) -> str:
-    return json.dumps(item, ensure_ascii=True)[:KEEP_RAW]
+    try:
+        return json.dumps(item, ensure_ascii=True)[:KEEP_RAW]
+    except RecursionError:
+        return ""
 
 
 def _json_type(tree: Any) -> str:
