@@ -10,14 +10,18 @@ import contextlib
 import getpass
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
+from textual.widget import MountError
 
 from console.actions import ACTIONS, actions
 from console.audit import Audit
@@ -25,7 +29,7 @@ from console.config import state_folder
 from console.demo.process import NAME as DEMO
 from console.hub import Hub
 from console.keymap import keymap
-from console.lifeline import Lifeline
+from console.lifeline import Lifeline, believed
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
 from console.screens.help import HelpScreen
@@ -78,12 +82,12 @@ def run(
         lifeline=lifeline,
     )
     with lifeline:
-        app.run(mouse=config.mouse)
+        app.run(mouse=config.mouse, size=lifeline.size)
     # The terminal is itself again, and an impatient key would be a signal: it must not cut off what is left to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if app.failure is not None:
         raise app.failure
-    return app.return_code or 0
+    return app.status
 
 
 def now_ms() -> int:
@@ -147,7 +151,8 @@ class Watchfloor(App[int]):
         """
         self._look = load_theme(config.theme or DEFAULT_THEME)
         super().__init__(driver_class=TerminalDriver)
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
+        self.status = 0
         self._targets = tuple(targets)
         self._demo = demo
         self._discovery = discovery
@@ -206,8 +211,15 @@ class Watchfloor(App[int]):
 
     # --- the terminal ----------------------------------------------------------------------
 
+    async def on_event(self, event: events.Event) -> None:
+        """Take in what the toolkit has to tell; of the terminal's size no more than is believed."""
+        if isinstance(event, events.Resize):
+            event = events.Resize.from_dimensions(believed(*event.size), event.pixel_size)
+        await super().on_event(event)
+
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave. From now on no key is taken for anything else, and no signal for a wish to sleep."""
+        self.status = return_code
         self._leave()
         super().exit(result, return_code, message)
 
@@ -304,13 +316,19 @@ class Watchfloor(App[int]):
             self._looking = self.run_worker(self._discovery.run(self.hub), exit_on_error=True)
         self._collector.take_over(self._clock())
 
+    def panic(self, *renderables: RenderableType) -> None:
+        """End with a failure. What the toolkit would print of it is not printed; `run` raises it instead."""
+        self._fatal_error()
+
     def _fatal_error(self) -> None:
         # The toolkit would print a traceback with the values of all local variables, tokens among them. The failure
         # is raised from `run` instead, once the terminal is itself again.
-        self._leave()
-        fault = self._exception
-        self.failure = getattr(fault, "error", None) or fault
-        self._close_messages_no_wait()
+        fault = sys.exception()
+        if self._leaving and isinstance(fault, (MountError, NoMatches)):
+            # The parts of the screen go one by one, and what still looked for one of them did not fail.
+            return
+        self.failure = self.failure or fault or RuntimeError("the terminal can no longer be read")
+        self.exit(return_code=1)
 
 
 def _load_network() -> None:

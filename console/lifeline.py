@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
+import shutil
 import signal
 import termios
 import threading
@@ -18,12 +20,18 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Final, Protocol
 
+_log = logging.getLogger(__name__)
+
 LOST: Final = 128 + signal.SIGHUP
 """Status of a console that ended because its terminal did."""
 ENDS_IN_S: Final = 4.0
 """Seconds that an end asked for by a signal may take before it is forced."""
 _PARTS_IN_S: Final = 3.5
 """Seconds for letting go of everything once the terminal is lost."""
+MOST: Final = (2000, 1000)
+"""Columns and rows of the largest terminal that is believed: painting takes as long as there are cells."""
+USUAL: Final = (80, 24)
+"""Columns and rows of a terminal that does not say how large it is."""
 _LOOKS_EVERY_S: Final = 0.25
 _STOPS_IN_S: Final = 1.0
 _RESTORES_IN_S: Final = 0.3
@@ -36,6 +44,11 @@ _RESTORE: Final = (
 )
 """Undoes every mode that the toolkit sets, for when it cannot do so itself."""
 _SAYS: Final = b"watchfloor: the terminal could no longer be written to\r\n"
+
+
+def believed(columns: int, rows: int) -> tuple[int, int]:
+    """The size to draw at, where a terminal says that it has so many columns and rows."""
+    return min(columns, MOST[0]) or USUAL[0], min(rows, MOST[1]) or USUAL[1]
 
 
 class Held(Protocol):
@@ -74,6 +87,9 @@ class Lifeline:
         for fd in self._ttys:
             # Whoever had the terminal before may have left it so that what finds no room at once is not written.
             os.set_blocking(fd, True)
+        for exported in ("COLUMNS", "LINES"):
+            # The toolkit would believe these more than the terminal, which may be another one than they tell of.
+            os.environ.pop(exported, None)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._asked)
         self._excepthook = threading.excepthook
@@ -89,6 +105,11 @@ class Lifeline:
         threading.excepthook = self._excepthook
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal that is drawn on."""
+        return believed(*shutil.get_terminal_size(USUAL))
 
     def hold(self, held: Held) -> None:
         """Hold this from now on. To be called once the toolkit has its own signal handlers, which are replaced: they
@@ -142,7 +163,7 @@ class Lifeline:
         if died.thread is not None and died.thread.name == _WRITER:
             self._broken = True
         else:
-            self._excepthook(died)
+            _log.error("the thread %s died", died.thread and died.thread.name, exc_info=died.exc_value)
 
     def _lost(self) -> bool:
         """Is the terminal gone, or can it no longer be written to?"""

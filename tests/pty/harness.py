@@ -60,7 +60,8 @@ KEYS: Final[Mapping[str, bytes]] = {
 class Terminal:
     """A program in a terminal of `size` (columns, rows). Use it as a context manager; its end ends the program.
 
-    `controls`: the terminal is the program's controlling one, so that it gets the terminal's signals.
+    `controls`: the terminal is the program's controlling one, so that it gets the terminal's signals. `drawn`: what it
+    writes is drawn on a screen, which takes long where that is huge; without, there is only `raw`.
     """
 
     def __init__(
@@ -71,11 +72,13 @@ class Terminal:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         controls: bool = True,
+        drawn: bool = True,
     ) -> None:
         columns, rows = size
         self.raw = bytearray()
         """Everything that the program has written."""
-        self._screen = pyte.Screen(columns, rows)
+        self._drawn = drawn
+        self._screen = pyte.Screen(columns, rows) if drawn else pyte.Screen(1, 1)
         self._stream = pyte.Stream(self._screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._carry = b""
@@ -83,9 +86,8 @@ class Terminal:
         self._ended = False
         self._fd, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        whole = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", **(env or {})}
-        whole.pop("COLUMNS", None)
-        whole.pop("LINES", None)
+        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        whole = {**inherited, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", **(env or {})}
         try:
             self.process = subprocess.Popen(
                 list(argv),
@@ -202,6 +204,8 @@ class Terminal:
             return
         self.raw += data
         self._answer(data)
+        if not self._drawn:
+            return
         text = self._pending + self._decoder.decode(data)
         whole = _whole(text)
         text, self._pending = text[:whole], text[whole:]
