@@ -97,7 +97,7 @@ class _Printer:
         self._moves = asyncio.Event()
         self._contact = Contact.CONNECTING
         self.link: Link | None = None
-        self.failure: OSError | None = None
+        self.failure: out.Unwritable | None = None
         """What ended the printing, such as a reader that left."""
         self.filled = asyncio.Event()
         self.pos = 0
@@ -176,7 +176,7 @@ class _Printer:
             self._printed[session, epoch] = event.seq
             try:
                 self._print(session, epoch, event)
-            except OSError as failure:
+            except out.Unwritable as failure:
                 # Raised where the frames come in it would be taken for a fault of the connection.
                 self.failure, self._left = failure, 1
             if self._left is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
@@ -13,6 +12,7 @@ from watchfloor.errors import AddressInUse, ConfigError, ConnectionFailed, Watch
 
 OK: Final = 0
 BUG: Final = 1
+UNWRITTEN: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
@@ -45,27 +45,16 @@ def guarded(body: Callable[[], int]) -> int:
         reason = str(failure)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        _forget_stdout()
-        return BROKEN_PIPE
+    except out.Unwritable as failure:
+        if failure.reader_left:
+            return BROKEN_PIPE
+        code = UNWRITTEN
+        reason = str(failure)
     except Exception as error:
         code = BUG
         reason = _unexpected(error)
-    try:
-        out.fail(reason)
-    except BrokenPipeError:
-        _forget_stdout()
+    out.fail(reason)
     return code
-
-
-def _forget_stdout() -> None:
-    """Nobody reads any more; the interpreter must not try once more when it ends, and complain."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            os.dup2(nowhere, stream.fileno())
 
 
 def _unexpected(error: Exception) -> str:

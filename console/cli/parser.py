@@ -7,8 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
+from console.cli import out
 from console.cli.exits import Usage
 from console.version import VERSION
+from watchfloor.text import Clean
 
 _WITHOUT: Final = (
     "Without --token-env and --token-file the token is taken from WATCHFLOOR_TOKEN, else from the configuration, "
@@ -16,7 +18,8 @@ _WITHOUT: Final = (
 )
 EXITS: Final = (
     "Exit status: 0 applied, 3 not advertised, 4 stale or gone, 5 somebody was first, 6 invalid, 7 not permitted, "
-    "8 not sent or unreachable, 9 sent and no word came back, 10 refused for now; 2 usage, 1 our own fault."
+    "8 not sent or unreachable, 9 sent and no word came back, 10 refused for now; 2 usage, "
+    "1 our own fault, or output that could not be written."
 )
 
 
@@ -25,6 +28,9 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise Usage(f"{message}; see {self.prog} --help")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        out.line(Clean(message.removesuffix("\n")))
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -100,9 +106,11 @@ def _applications(verbs: Any) -> None:
     demo.add_argument("--agents", metavar="N", type=_number(1, 10_000), default=None, help="how many (from 8)")
     demo.add_argument("--rate", metavar="R", type=_rate, default=None, help="events a second that the streamers share")
     demo.add_argument("--seed", metavar="S", type=_number(0), default=None, help="fixes texts and their order")
-    demo.add_argument("--token-file", metavar="F", help="ask clients of --serve for the token in this file")
-    # Given by the console to the demo that it starts, so that the one ends with the other however it ends.
-    demo.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
+    token = demo.add_mutually_exclusive_group()
+    token.add_argument("--token-file", metavar="F", help="ask clients of --serve for the token in this file")
+    # Given by the console to the demo that it starts: the token is the first line of its standard input, and with the
+    # end of that the one ends with the other, however it ends.
+    token.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
 
     run = _verb(
         verbs,

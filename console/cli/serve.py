@@ -9,9 +9,8 @@ import secrets
 import shutil
 import signal
 import sys
-import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -21,6 +20,7 @@ from console.cli.echo import Echo
 from console.cli.exits import OK, Fail, Usage
 from console.cli.targets import operator
 from console.config import read_token
+from console.demo.workspace import workspace
 from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
 from watchfloor.harness.base import AttemptSpec, SessionPort
 from watchfloor.harness.process import exit_words
@@ -37,6 +37,10 @@ AGENTS: Final = 8
 RATE: Final = 20.0
 SEED: Final = 1
 _UNREACHABLE: Final = 8
+_LEAVES_IN_S: Final = 5.0
+"""Seconds that a reader who does not read may keep us once we were asked to end."""
+_LONGEST_TOKEN: Final = 4096
+_OPEN_TO_ALL: Final = "anybody on this machine may operate it: --token-file F lets in only those who have the token"
 
 
 # --- demo ----------------------------------------------------------------------------------
@@ -47,42 +51,75 @@ def demo(args: Namespace) -> int:
     logs.keep()
     # Agents of the demo fail on purpose: the console shows that, and our own log is not the place for it.
     logging.getLogger("watchfloor.harness").setLevel(logging.CRITICAL)
-    tokens = _tokens(read_token(Path(args.token_file))) if args.token_file is not None else None
-    return asyncio.run(_demo(args, tokens))
+    token: str | None = None
+    if args.until_stdin_ends:
+        token = _first_line()
+        if not token:
+            return OK  # whoever started us is gone already
+    elif args.token_file is not None:
+        token = read_token(Path(args.token_file))
+    return asyncio.run(_demo(args, token))
 
 
-async def _demo(args: Namespace, tokens: Mapping[str, Principal] | None) -> int:
+def _first_line() -> str:
+    """The first line of standard input, empty where there is none. Raises Usage for one that is no token."""
+    line = b""
+    while len(line) <= _LONGEST_TOKEN and not line.endswith(b"\n"):
+        # Byte by byte: what follows is for the event loop, which only waits for its end.
+        if not (byte := os.read(sys.stdin.fileno(), 1)):
+            return ""
+        line += byte
+    token = line.decode("ascii", "replace").removesuffix("\n")
+    if not token or len(line) > _LONGEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise Usage("the first line of standard input must be the token: printable ASCII without blanks")
+    return token
+
+
+async def _demo(args: Namespace, token: str | None) -> int:
     from console.demo.fleet import build
 
     ends = _Ends()
-    with tempfile.TemporaryDirectory(prefix="watchfloor-demo-", ignore_cleanup_errors=True) as workspace:
-        async with Host(name="demo", tokens=tokens) as host:
+    # Whatever asks us to end, from before the folder is made until after it is gone, ends us in order.
+    with ends.by_signals(), _lifeline(ends, follow=args.until_stdin_ends), workspace() as folder:
+        async with Host(name="demo", tokens=None if token is None else _tokens(token)) as host:
             # The console's own demo is nobody else's to find.
             url = await _serve(host, args.serve, announce=not args.until_stdin_ends)
             await build(
                 host,
-                workspace=Path(workspace),
+                workspace=folder,
                 agents=AGENTS if args.agents is None else args.agents,
                 rate=RATE if args.rate is None else args.rate,
                 seed=SEED if args.seed is None else args.seed,
             )
-            out.line(clean_line(f"listening on {url}"))
-            if tokens is None:
-                out.note("anybody on this machine may operate it: --token-file F lets in only those who have the token")
-            _note_if_hidden(host)
-            with ends.by_signals():
-                if args.until_stdin_ends:
-                    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _read_out, ends)
-                await ends.asked.wait()
-                if args.until_stdin_ends:
-                    asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            if not ends.asked.is_set():
+                out.line(clean_line(f"listening on {url}"))
+                if token is None:
+                    out.note(_OPEN_TO_ALL)
+                _note_if_hidden(host)
+            await ends.asked.wait()
+        # What an agent does in a thread would go on writing while the folder is removed.
+        await asyncio.get_running_loop().shutdown_default_executor()
     return ends.status
 
 
-def _read_out(ends: _Ends) -> None:
-    """Whoever started us wrote something, or is gone."""
-    if not os.read(sys.stdin.fileno(), 4096):
-        ends.ask(OK)
+@contextmanager
+def _lifeline(ends: _Ends, *, follow: bool) -> Iterator[None]:
+    """Ask to end when standard input ends, if that is to be followed."""
+    if not follow:
+        yield
+        return
+    loop, handle = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def read() -> None:
+        if not os.read(handle, 4096):
+            loop.remove_reader(handle)
+            ends.ask(OK)
+
+    loop.add_reader(handle, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(handle)
 
 
 # --- run -----------------------------------------------------------------------------------
@@ -93,17 +130,17 @@ def run(args: Namespace) -> int:
     logs.keep()
     if shutil.which(args.program[0]) is None:
         raise Fail(f"there is no program {args.program[0]!r}", NO_PROGRAM)
-    echo = Echo()
+    echo, ends = Echo(), _Ends()
     try:
-        return asyncio.run(_run(args, echo))
+        return asyncio.run(_run(args, echo, ends))
     finally:
-        echo.close()
+        # Nothing of what the program said is lost on a slow reader, unless somebody wants us to end.
+        echo.close(_LEAVES_IN_S if ends.was_asked else None)
 
 
-async def _run(args: Namespace, echo: Echo) -> int:
+async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
     token = secrets.token_urlsafe(24)
     name = args.name or Path(args.program[0]).name
-    ends = _Ends()
     over = asyncio.Event()
     status = OK
     session = ""
@@ -139,20 +176,18 @@ async def _run(args: Namespace, echo: Echo) -> int:
         again=lambda attempt: echo.say(f"started again (attempt {attempt})"),
         not_started=not_started,
     )
-    async with Host(name=name, tokens=_tokens(token)) as host:
-        url = await _serve(host, args.serve)
-        with ends.by_signals():
+    # Whatever asks us to end also while the host says good-bye to its clients ends us in order.
+    with ends.by_signals():
+        async with Host(name=name, tokens=_tokens(token)) as host:
+            url = await _serve(host, args.serve)
             # Whoever reads that it listens must find it, and its session; the program itself starts a moment later.
             session = host.add(harness, name=name, cwd=str(Path.cwd()))
             out.note(f"listening on {url}")
             _note_if_hidden(host)
-            if args.exit:
-                await _first(over, ends.asked)
-                if not ends.asked.is_set():
-                    return status
-            await ends.asked.wait()
-            await _wind_up(host, session, ends, over)
-    return ends.status
+            await (_first(over, ends.asked) if args.exit else ends.asked.wait())
+            if ends.asked.is_set():
+                await _wind_up(host, session, ends, over)
+    return ends.status if ends.was_asked else status
 
 
 def _again(host: Host, session: str) -> str:
@@ -214,11 +249,13 @@ class _Ends:
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
+        """Set by each asking; whoever heeds it may clear it, to wait for the next."""
+        self.was_asked = False
         self.status = OK
         self.reason = ""
 
     def ask(self, status: int, reason: str = "") -> None:
-        self.status, self.reason = status, reason
+        self.status, self.reason, self.was_asked = status, reason, True
         self.asked.set()
 
     @contextmanager

@@ -49,7 +49,12 @@ def intervene(args: Namespace) -> int:
             raise
         outcome = OutcomeKind.NOT_PERMITTED if isinstance(failure, Denied) else OutcomeKind.UNDELIVERED
         report = Report(id, outcome, str(failure), args.session, getattr(args, "request", None))
-    _print(args, report)
+    try:
+        _print(args, report)
+    except out.Unwritable as failure:
+        # What was done is done, and a script that asked for it must not take it for something else.
+        reason = f" ({report.reason})" if report.reason else ""
+        out.fail(f"{failure}; {args.verb} {report.request or report.session}: {report.outcome.value}{reason}")
     return EXIT_CODE[report.outcome]
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
+import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import deque
-from pathlib import Path
 from typing import IO, Final
 
+from console.demo.workspace import sweep
 from console.version import VERSION
 from watchfloor.connector import Target
 from watchfloor.errors import Unreachable
@@ -41,7 +42,6 @@ class DemoProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._said: deque[str] = deque(maxlen=20)
         self._stopped = False
-        self._secret: tempfile.TemporaryDirectory[str] | None = None
 
     async def start(self) -> Target:
         """Start the demo and wait until it listens.
@@ -50,20 +50,12 @@ class DemoProcess:
             Unreachable: it ended before that; the message holds its last words.
         """
         token = secrets.token_urlsafe(24)
-        self._secret = tempfile.TemporaryDirectory(prefix="watchfloor-", ignore_cleanup_errors=True)
-        with self._secret as folder:
-            token_file = Path(folder) / "token"
-            token_file.touch(mode=0o600)
-            token_file.write_text(token)
-            url = await asyncio.to_thread(self._start, token_file)
+        url = await asyncio.to_thread(self._start, token)
         return Target(name=NAME, url=url, token=token, version=VERSION, user=self._user)
 
     def stop(self) -> None:
         """End the demo and wait for it, some seconds at most; does nothing where it is not running."""
         self._stopped = True
-        if self._secret is not None:
-            # Whoever stops it while it starts may not wait until that has come to its end.
-            self._secret.cleanup()
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -75,10 +67,11 @@ class DemoProcess:
                 break
             except subprocess.TimeoutExpired:
                 harder()
-        process.wait()
+        if process.wait() == -signal.SIGKILL:
+            sweep()
 
-    def _start(self, token_file: Path) -> str:
-        words = ["demo", "--serve", "127.0.0.1:0", "--until-stdin-ends", "--token-file", str(token_file)]
+    def _start(self, token: str) -> str:
+        words = ["demo", "--serve", "127.0.0.1:0", "--until-stdin-ends"]
         process = subprocess.Popen(
             # -P: a folder of that name where the console happens to be started is not ours.
             [sys.executable, "-P", "-m", "console.cli.main", *words, *self._options],
@@ -91,6 +84,11 @@ class DemoProcess:
         self._process = process
         if self._stopped:
             self.stop()
+        assert process.stdin is not None  # noqa: S101 - for the type checker
+        # Neither on a disk, nor in an argument or a variable that others could read. It fits into any pipe, and a demo
+        # that has ended already, or whose input `stop` has closed, says why by itself.
+        with contextlib.suppress(OSError, ValueError):
+            os.write(process.stdin.fileno(), f"{token}\n".encode())
         assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - for the type checker
         # Read to the end, so that a talkative demo is never stopped by a full pipe.
         words_of_fault = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)

@@ -64,15 +64,24 @@ def test_a_lost_terminal_ends_the_console_and_its_demo(
         assert terminal.process.returncode == 128 + signal.SIGHUP
 
 
+@pytest.mark.parametrize("when", ["at-once", "later"])
 def test_a_terminal_that_is_lost_while_the_demo_starts_leaves_nothing_behind(
-    env: dict[str, str], tmp_path: Path
+    env: dict[str, str], tmp_path: Path, when: str
 ) -> None:
-    with open_demo(env, tmp_path) as terminal:
-        terminal.wait_until(lambda: list(tmp_path.glob("watchfloor-*")), SLOW_S, what="the demo to be started")
+    place = tmp_path / "tmp"
+    place.mkdir()
+    with open_demo(env, place) as terminal:
+        demo: list[int] = []
+
+        def begun() -> bool:
+            demo[:] = children(terminal.process.pid)
+            return bool(demo) and (when == "at-once" or bool(folders(place)))
+
+        terminal.wait_until(begun, SLOW_S, what="the demo to be started")
         terminal.hang_up()
-        wait_gone(terminal, [], tmp_path)
+        wait_gone(terminal, demo, place)
         assert terminal.process.returncode == 128 + signal.SIGHUP
-        terminal.wait_until(lambda: not list(tmp_path.glob("watchfloor-*")), ENDS_S, what="its folders to go")
+        assert list(place.iterdir()) == []
 
 
 def fill(terminal: Terminal) -> None:

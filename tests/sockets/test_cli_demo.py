@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -52,8 +53,22 @@ def _workspaces(folder: Path) -> list[Path]:
     return list(folder.glob("watchfloor-demo-*"))
 
 
-def _token_files(folder: Path) -> list[Path]:
-    return list(folder.glob("watchfloor-*/token"))
+def _entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+def _token_files(folder: Path, token: str) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and token.encode() in path.read_bytes()]
+
+
+async def _lifeline(program: Program, *words: str) -> asyncio.subprocess.Process:
+    """The demo as the console starts it."""
+    return await program.start("demo", "--serve", "127.0.0.1:0", "--until-stdin-ends", *words)
+
+
+def _stdin(process: asyncio.subprocess.Process) -> asyncio.StreamWriter:
+    assert process.stdin is not None
+    return process.stdin
 
 
 async def _request(program: Program, url: str, session: str) -> dict[str, str]:
@@ -135,7 +150,9 @@ async def test_the_console_starts_one_of_its_own_and_ends_it(tmp_path: Path, mon
         target = await demo.start()
         assert target.name == "demo"
         assert target.url not in {host.url for host in runtime.hosts()}, "it is the console's own"
-        assert not _token_files(tmp_path), "the token is on no disk any more"
+        assert target.token is not None
+        assert not _token_files(tmp_path, target.token), "the token is on no disk"
+        assert set(_workspaces(tmp_path)) == set(_entries(tmp_path))
         link = await dial(target, ClientCore(target))
         await link.close()
         with pytest.raises(Denied):
@@ -178,3 +195,96 @@ async def test_it_ends_with_the_console_even_if_that_is_killed(tmp_path: Path) -
 
     assert await until(lambda: gone(pid))
     assert not _workspaces(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        (b"", 0, ""),
+        (b"half-a-tok", 0, ""),
+        (b"\n", 2, "the first line of standard input must be the token"),
+        (b"two words\n", 2, "the first line of standard input must be the token"),
+        (b"t" * 100_000, 2, "the first line of standard input must be the token"),
+    ],
+)
+async def test_its_token_is_the_first_line_of_its_input(
+    program: Program, tmp_path: Path, given: bytes, code: int, says: str
+) -> None:
+    process = await _lifeline(program)
+    output, errors = await asyncio.wait_for(process.communicate(given), PATIENCE_S)
+    assert (process.returncode, output) == (code, b"")
+    assert says in errors.decode()
+    assert "Traceback" not in errors.decode()
+    assert not _workspaces(tmp_path)
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_ended_while_it_starts_it_leaves_no_folder(
+    program: Program, tmp_path: Path, number: signal.Signals | None
+) -> None:
+    process = await _lifeline(program)
+    _stdin(process).write(b"t0ken\n")
+    await until(lambda: _workspaces(tmp_path) or None)
+    if number is None:
+        _stdin(process).close()
+    else:
+        process.send_signal(number)
+    assert await asyncio.wait_for(process.wait(), PATIENCE_S) == (0 if number is None else 128 + number)
+    assert not _workspaces(tmp_path)
+
+
+async def test_told_again_while_it_winds_down_it_ends_in_order(program: Program, tmp_path: Path) -> None:
+    async with serving(program) as (process, _):
+        while process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            await asyncio.sleep(0.005)
+        # The very last signal may find it with nothing left to wind down.
+        assert process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
+    assert not _workspaces(tmp_path)
+    assert not _entries(tmp_path / "run")
+
+
+async def test_what_a_killed_demo_leaves_behind_goes_with_its_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    demo, other = DemoProcess(user="ann"), DemoProcess(user="ann")
+    try:
+        await other.start()
+        (lived_in,) = _workspaces(tmp_path)
+        await demo.start()
+        process = demo._process
+        assert process is not None
+        process.kill()
+        process.wait()
+        assert len(_workspaces(tmp_path)) == 2
+        await asyncio.to_thread(demo.stop)
+        assert _workspaces(tmp_path) == [lived_in], "that of another demo stays"
+        assert list(lived_in.iterdir())
+    finally:
+        await asyncio.to_thread(demo.stop)
+        await asyncio.to_thread(other.stop)
+    assert not _workspaces(tmp_path)
+
+
+async def test_a_demo_removes_what_others_left_behind_and_nothing_else(program: Program, tmp_path: Path) -> None:
+    left = tmp_path / "watchfloor-demo-abcd_123"
+    left.mkdir(mode=0o700)
+    (left / "file").touch()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").touch()
+    link = tmp_path / "watchfloor-demo-abcd_124"
+    link.symlink_to(elsewhere)
+    shared = tmp_path / "watchfloor-demo-abcd_125"
+    shared.mkdir(mode=0o755)
+    notes = tmp_path / "watchfloor-demo-notes"
+    notes.mkdir(mode=0o700)
+    async with serving(program):
+        assert not left.exists()
+        assert link.is_symlink()
+        assert (elsewhere / "file").exists()
+        assert shared.exists()
+        assert notes.exists()

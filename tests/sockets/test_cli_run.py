@@ -93,6 +93,54 @@ async def test_a_program_that_cannot_be_started(program: Program, tmp_path: Path
     assert re.search(rf"^watchfloor: .*{broken}.*Exec format error$", done.err, re.MULTILINE)
 
 
+async def _flooded(program: Program, folder: Path) -> asyncio.subprocess.Process:
+    """A `run --exit` whose program has ended, and whose output nobody has read."""
+    script = "head -c 1000000 /dev/zero | tr '\\0' x; touch done; exit 3"
+    process = await program.start("run", "--exit", "--", "sh", "-c", script, cwd=folder)
+    await until(lambda: True if (folder / "done").exists() else None)
+    await until(lambda: None if any((folder / "run").iterdir()) else True)
+    return process
+
+
+async def test_a_reader_that_is_slow_gets_all_of_the_output(program: Program, tmp_path: Path) -> None:
+    process = await _flooded(program, tmp_path)
+    await asyncio.sleep(6)  # longer than any grace that is given to what hangs
+    assert not gone(process.pid)
+    output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert output == b"x" * 1_000_000
+    assert process.returncode == 3
+
+
+async def test_ctrl_c_ends_what_waits_for_its_reader(program: Program, tmp_path: Path) -> None:
+    process = await _flooded(program, tmp_path)
+    process.send_signal(signal.SIGINT)
+    assert await until(lambda: gone(process.pid)), "though nobody has read it"
+    _, errors = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 130
+    assert re.search(rb"watchfloor: \d+ bytes of output were not written: nobody read them\n$", errors)
+    assert b"Traceback" not in errors
+
+
+async def test_a_disk_that_is_full_is_said_and_the_status_is_the_programs(program: Program) -> None:
+    handle = os.open("/dev/full", os.O_WRONLY)
+    async with program.running("run", "--exit", "--", "sh", "-c", "echo one; exit 3", stdout=handle) as process:
+        os.close(handle)
+        _, errors = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 3
+    said = "watchfloor: the program's output can no longer be written: No space left on device"
+    assert errors.decode().splitlines()[1:] == [said]
+
+
+async def test_an_interpreter_that_is_not_there_is_said(program: Program, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    done = await program.process("run", "--exit", "--", str(script))
+    assert done.code == 126
+    said = f"watchfloor: cannot run {str(script)!r}: the interpreter that it names does not exist"
+    assert done.err.splitlines()[1:] == [said]
+
+
 async def test_consoles_find_it_by_name_until_it_ends(program: Program, tmp_path: Path) -> None:
     async with running(program, "--name", "looper", "--", "sh", "-c", LOOP) as run:
         await appears_empty(tmp_path / "begun")

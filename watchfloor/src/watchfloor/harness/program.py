@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -36,8 +36,11 @@ from watchfloor.protocol.model import (
 )
 from watchfloor.words import StopReason
 
-Echo = Callable[[str, bytes], None]
-"""Called with "stdout" or "stderr" and the bytes as the program wrote them."""
+Echo = Callable[[str, bytes], Awaitable[None] | None]
+"""Called with "stdout" or "stderr" and the bytes as the program wrote them.
+
+While what it returns lasts nothing more is read of a program that runs, which so waits for whoever takes its output.
+"""
 
 Ended = Callable[[int], None]
 
@@ -255,23 +258,36 @@ class ProgramSession:
 
     async def _read_output(self, stream: str) -> None:
         while data := await self._process.read(stream):
-            self._pass_on(stream, data)
+            room = self._pass_on(stream, data)
             self._output.feed(stream, data)
             if self._output.size >= PIECE:
                 self._flush()
             self._arm()
             await self._pace(len(data))
+            if room is not None:
+                await self._wait_for(room)
         self._output.end(stream)
         self._flush()
 
-    def _pass_on(self, stream: str, data: bytes) -> None:
+    def _pass_on(self, stream: str, data: bytes) -> Awaitable[None] | None:
         if self._echo is None:
-            return
+            return None
         try:
-            self._echo(stream, data)
+            return self._echo(stream, data)
         except OSError as error:  # such as a pager that was left
             self._echo = None
             _log.warning("the program's output is no longer passed on: %s", error)
+            return None
+
+    async def _wait_for(self, room: Awaitable[None]) -> None:
+        """Wait for it, but not beyond the program's end: what is left in its pipes then is little."""
+        ended = asyncio.create_task(self._process.wait())
+        taken = asyncio.ensure_future(room)
+        try:
+            await asyncio.wait((taken, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            taken.cancel()
+            ended.cancel()
 
     async def _pace(self, amount: int) -> None:
         now = self._loop.time()
