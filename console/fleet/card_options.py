@@ -38,7 +38,7 @@ def options_of(
 ) -> tuple[CardOption, ...]:
     """The ways to decide an open request, each with its key."""
     fact = request.fact
-    if fact is None:
+    if fact is None or fact.unread:
         return ()
     primitive = Primitive.APPROVE if request.kind is RequestKind.APPROVAL else Primitive.ANSWER
     blocked = _blocked(store, session, fact, primitive, now, read_only)

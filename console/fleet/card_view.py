@@ -11,11 +11,11 @@ from console.fleet.card_options import CardOption, options_of
 from console.fleet.decide import ended
 from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
 from console.fleet.gate import ARM_MS
-from console.fleet.needs import open_requests
+from console.fleet.needs import open_requests, place_of
 from console.fleet.state import NOTHING, Request, Session, Source
 from console.fleet.store import Store
-from console.fleet.wording import Segment, clock_time, name_by_key, name_of
-from watchfloor.text import Clean, clean_line, since
+from console.fleet.wording import Segment, clock_time, elapsed, name_by_key, name_of
+from watchfloor.text import Clean, clean_line, numeral, since
 from watchfloor.words import Continuity, RequestState
 
 MASK: Final = "*"
@@ -110,15 +110,15 @@ def digest_short(digest: str) -> Clean:
 def _title(
     store: Store, session: Session, source: Source, request: Request, now: int, tz: tzinfo | None
 ) -> tuple[Clean, ...]:
-    waiting = [other.key for other in open_requests(store)]
-    place = f"{waiting.index(request.key) + 1} of {len(waiting)}  " if request.key in waiting else ""
+    at = place_of(store, request.key)
+    place = f"{at + 1} of {len(open_requests(store))}  " if at is not None else ""
     whose = name_of(session)
     if session.parent is not None:
         above = name_by_key(store.sessions, request.key.owner._replace(session=session.parent))
         whose = Clean(f"{above} > {whose}")
-    asked = f"asked {clock_time(request.asked_at - source.ahead_ms, tz)}"
-    waits = f", waiting {since(now + source.ahead_ms - request.asked_at)}" if request.open else ""
-    attempt = f"  attempt {session.attempt}" if session.attempt is not None else ""
+    asked = f"asked {clock_time(store.asked_local(request), tz)}"
+    waits = f", waiting {elapsed(now + source.ahead_ms, request.asked_at)}" if request.open else ""
+    attempt = f"  attempt {numeral(session.attempt)}" if session.attempt is not None else ""
     return Clean(f"{place}{whose}"), Clean(f"{source.shown}  {asked}{waits}{attempt}")
 
 
@@ -144,7 +144,9 @@ def _flags(store: Store, session: Session, source: Source, request: Request, now
     fact = request.fact
     if fact is None:
         return ((Clean("cannot be decided: its text has not come yet"), "attention"),) if request.open else ()
-    if fact.fault is not None:
+    if fact.unread:
+        flags.append((Clean(f"this agent asks something that could not be read: {fact.fault}"), "failed"))
+    elif fact.fault is not None:
         flags.append((Clean(f"cannot be decided: {fact.fault}"), "failed"))
     elif not fact.sound:
         flags.append((Clean("cannot be decided: its digest is not that of its text"), "failed"))

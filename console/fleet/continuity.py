@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from watchfloor.text import numeral
 from watchfloor.words import Continuity
 
 SETTLE_MS: Final = 5_000
@@ -192,15 +193,20 @@ class ContinuityState:
             case Continuity.BEYOND_RETENTION:
                 text = f"beyond retention: {spell(self.missing)} no longer kept"
             case Continuity.TAIL_ONLY:
-                text = f"tail only, from {self.missing[0][1] + 1}"
+                text = f"tail only, from {_digits(self.missing[0][1] + 1)}"
             case word:
                 text = word.value
-        return f"{text}, {self.behind} behind" if self.behind and self.word is not Continuity.NOT_FOLLOWED else text
+        behind = self.behind if self.word is not Continuity.NOT_FOLLOWED else 0
+        return f"{text}, {_digits(behind)} behind" if behind else text
+
+
+def _digits(n: int) -> str:
+    return numeral(n).replace(",", "")
 
 
 def spell(gaps: Iterable[tuple[int, int]], most: int = 3) -> str:
     """Intervals as an operator reads them: "101-180, 200 and 4 more"."""
     all_gaps = list(gaps)
-    words = [f"{first}-{last}" if last > first else f"{first}" for first, last in all_gaps[:most]]
+    words = [f"{_digits(first)}-{_digits(last)}" if last > first else _digits(first) for first, last in all_gaps[:most]]
     rest = len(all_gaps) - most
     return ", ".join(words) + (f" and {rest} more" if rest > 0 else "")

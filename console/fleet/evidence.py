@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from console.fleet.facts import EventFact, ProfileFact, SessionKey
+from console.fleet.reseeds import reseed_seen
 from console.fleet.state import Request, Session, Trail
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import (
@@ -182,7 +183,7 @@ def _stop(trail: Trail, scene: Scene, session: Session) -> Found | None:
 
 
 def _reseed(trail: Trail, scene: Scene, session: Session) -> Found | None:
-    return _seen("the conversation was replaced") if trail.evidence.reseeded else None
+    return _seen(reseed_seen(trail.intent.mode)) if trail.evidence.reseeded else None
 
 
 def _fork(trail: Trail, scene: Scene, session: Session) -> Found | None:

@@ -7,12 +7,24 @@ from typing import Any, TypeAlias
 
 from console.fleet.facts import ProfileFact, SessionKey
 from console.fleet.gate import UNASKED, Greyed, can
+from console.fleet.reseeds import reseed_words
 from console.fleet.state import NOTHING, Session, Source
+from console.fleet.status_view import unread_text
 from console.fleet.store import Store
 from console.fleet.trail import overlay
 from console.fleet.trail_view import trail_brief
-from console.fleet.wording import TONE_OF, Tone, ago, asked_text, masked, name_by_key, name_of, short_count
-from watchfloor.text import Clean, clean_line, since
+from console.fleet.wording import (
+    TONE_OF,
+    Tone,
+    ago,
+    asked_text,
+    elapsed,
+    masked,
+    name_by_key,
+    name_of,
+    short_count,
+)
+from watchfloor.text import Clean, clean_line, numeral, since
 from watchfloor.words import TERMINAL, Contact, Continuity, Primitive
 
 FactRow: TypeAlias = tuple[Clean, Clean, Tone] | tuple[Clean, Clean, Tone, int]
@@ -24,6 +36,8 @@ ITEMS_SHOWN = 6
 ASKED_SHOWN = 3
 """Requests that the facts name; their cards have the rest, and the whole of each."""
 ASKED_LINES = 2
+UNREAD_CELLS = 120
+"""Cells of the reason why something could not be read."""
 
 
 def fact_rows(store: Store, key: SessionKey, now: int, *, read_only: bool = False) -> list[FactRow]:
@@ -34,7 +48,7 @@ def fact_rows(store: Store, key: SessionKey, now: int, *, read_only: bool = Fals
     source = store.sources[key.source]
     there = now + source.ahead_ms
     rows = [_state(store, session, source, now, there)]
-    rows += _rows(("attempt", Clean(str(session.attempt)) if session.attempt is not None else NOTHING, "plain"))
+    rows += _rows(("attempt", Clean(numeral(session.attempt)) if session.attempt is not None else NOTHING, "plain"))
     rows += _asked(session, there)
     rows += _rows(
         ("error", masked(session.error or NOTHING), "failed"),
@@ -53,7 +67,7 @@ def _asked(session: Session, there: int) -> list[FactRow]:
     waiting = session.open_requests()
     for request in waiting[:ASKED_SHOWN]:
         # The wait first: a long text is cut at its end.
-        text = Clean(f"{since(there - request.asked_at)}  {masked(asked_text(request))}")
+        text = Clean(f"{elapsed(there, request.asked_at)}  {masked(asked_text(request))}")
         rows.append((Clean("" if rows else "waits"), text, "attention", ASKED_LINES))
     if len(waiting) > ASKED_SHOWN:
         rows.append((NOTHING, Clean(f"and {len(waiting) - ASKED_SHOWN} more"), "attention"))
@@ -69,7 +83,7 @@ def _state(store: Store, session: Session, source: Source, now: int, there: int)
     if session.native_state and session.native_state != session.lifecycle.value:
         text += f" ({session.native_state})"
     if session.since is not None:
-        text += f", {since(there - session.since)}"
+        text += f", {elapsed(there, session.since)}"
     over = overlay(session, store.active.get(session.key, ()))
     if over is not None:
         text += f"\n{over[0].value}" + (f", asked for by {over[1]}" if over[1] else "")
@@ -114,16 +128,24 @@ def _capabilities(store: Store, session: Session, now: int, read_only: bool) -> 
         text = f"{label}: {words}" if label and words else label or words
         # That nothing is asked of the operator is told by the state.
         if isinstance(answer, Greyed) and answer.reason != UNASKED.get(primitive):
-            hindered.setdefault(answer.reason, []).append(primitive.value)
+            hindered.setdefault(answer.reason, []).append(_called(primitive, profile))
+        elif text and primitive is Primitive.RESEED:
+            works.append(text)
         elif text:
             works.append(f"{primitive.value}: {text}")
         else:
-            bare.append(primitive.value)
+            bare.append(_called(primitive, profile))
     works += [", ".join(bare)] if bare else []
     works += [f"not known here: {', '.join(profile.unknown)}"] if profile.unknown else []
     return _listed("can", works, "plain") + _listed(
         "not now", [f"{', '.join(names)}: {reason}" for reason, names in hindered.items()], "quiet"
     )
+
+
+def _called(primitive: Primitive, profile: ProfileFact) -> str:
+    if primitive is Primitive.RESEED:
+        return reseed_words(profile.options.get(primitive, {}).get("modes", ()))
+    return primitive.value
 
 
 def _listed(label: str, texts: Collection[str], tone: Tone) -> list[FactRow]:
@@ -142,7 +164,7 @@ def capability_words(primitive: Primitive, profile: ProfileFact) -> str:
         case Primitive.STOP:
             return "gently, or kill" if options.get("kill") else ""
         case Primitive.RESEED:
-            return _joined(options.get("modes", ()))
+            return reseed_words(options.get("modes", ()))
         case Primitive.BUDGET:
             return _joined([name for name in ("tokens", "turns") if options.get(name)])
         case Primitive.RESUME if traits.get("resume_approves"):
@@ -160,11 +182,11 @@ def _joined(words: Collection[Any]) -> str:
 
 
 def _work(session: Session, there: int) -> list[FactRow]:
-    flying = [f"{name}  {since(there - begun)}" for _, name, begun in session.in_flight[:ITEMS_SHOWN]]
-    more = len(session.in_flight) - ITEMS_SHOWN
+    flying = [f"{name}  {elapsed(there, begun)}" for _, name, begun in session.in_flight[:ITEMS_SHOWN]]
+    more = len(session.in_flight) + session.in_flight_more - ITEMS_SHOWN
     if more > 0:
-        flying.append(f"and {more} more")
-    mail = f"{session.mail_queued} queued, {session.mail_refs} so far" if session.mail_refs else ""
+        flying.append(f"and {numeral(more)} more")
+    mail = f"{numeral(session.mail_queued)} queued, {numeral(session.mail_refs)} so far" if session.mail_refs else ""
     result = session.result
     ended = (f"{result.stop_reason}: {result.text}" if result.text else result.stop_reason) if result else ""
     return _rows(
@@ -179,9 +201,9 @@ def _usage(session: Session) -> list[FactRow]:
     if usage is None:
         return []
     tokens = f"{short_count(usage.input_tokens)} tokens in, {short_count(usage.output_tokens)} out"
-    words = f"{tokens}, {usage.turns} turn{'s' if usage.turns != 1 else ''}"
+    words = f"{tokens}, {numeral(usage.turns)} turn{'s' if usage.turns != 1 else ''}"
     budget = [f"{short_count(usage.budget_tokens)} tokens"] if usage.budget_tokens is not None else []
-    budget += [f"{usage.budget_turns} turns"] if usage.budget_turns is not None else []
+    budget += [f"{numeral(usage.budget_turns)} turns"] if usage.budget_turns is not None else []
     return _rows(("usage", Clean(words), "plain"), ("budget", Clean(", ".join(budget)), "plain"))
 
 
@@ -192,16 +214,23 @@ def _where(store: Store, session: Session, source: Source, now: int) -> list[Fac
     alive = sum(1 for child in children if store.sessions[child].lifecycle not in TERMINAL)
     below = f"{len(children)}, {alive} alive" if children else ""
     above = SessionKey(session.key.source, session.parent) if session.parent is not None else None
-    labels = "\n".join(f"{name}: {value}" for name, value in session.labels.items())
+    labels = [f"{name}: {value}" for name, value in session.labels.items()]
+    labels += [f"and {numeral(session.labels_more)} more"] if session.labels_more else []
+    head, left_out = session.track.head, session.log.left_out
+    events = numeral(head) if head else ""
+    if left_out:
+        entries = "entry" if left_out == 1 else "entries"
+        events = f"{events}{', ' if events else ''}{numeral(left_out)} {entries} not in memory"
     whose = [word for word, so in (("started by this console", session.owned), ("DEMO", session.demo)) if so]
     return _rows(
         ("continuity", Clean(str(continuity)), "plain" if good else "attention"),
-        ("events", Clean(f"{session.track.head:,}" if session.track.head else ""), "plain"),
+        ("events", Clean(events), "plain"),
         ("parent", name_by_key(store.sessions, above) if above is not None else NOTHING, "plain"),
         ("children", Clean(below), "plain"),
-        ("labels", masked(Clean(labels)), "plain"),
+        ("labels", masked(Clean("\n".join(labels))), "plain"),
         ("cwd", session.cwd, "plain"),
         ("source", Clean(f"{source.shown}, {_contact(source, now)}"), "plain" if source.live else "lost"),
+        ("unread", unread_text(source, UNREAD_CELLS) if source.fault_count else NOTHING, "attention"),
         ("note", Clean(", ".join(whose)), "quiet"),
         ("id", clean_line(session.key.session) if session.key.session != name_of(session) else NOTHING, "quiet"),
     )

@@ -28,12 +28,14 @@ TAKEN_OVER: Final = frozenset(
         "controls",
         "pending",
         "in_flight",
+        "in_flight_more",
         "mail_queued",
         "mail_refs",
         "request_refs",
         "usage",
         "last",
         "labels",
+        "labels_more",
         "cwd",
         "result",
         "error",
@@ -52,7 +54,7 @@ def summary(store: Store, fact: SummaryFact, now: int, changes: Changes) -> None
         changes.structure = True
         store.touched.update(store.active)  # it may be what a fork made
     if "epoch" in fields:
-        _begin(session, fields["epoch"], changes)
+        _begin(store, session, fields["epoch"], changes)
     for name, value in fields.items():
         if name in TAKEN_OVER:
             setattr(session, name, value)
@@ -82,7 +84,7 @@ def events(store: Store, fact: EventsFact, now: int, changes: Changes) -> None:
             return
         session = store.session(key, changes)
     track = session.track
-    if fact.epoch != track.epoch and not _of_now(session, fact.epoch, changes):
+    if fact.epoch != track.epoch and not _of_now(store, session, fact.epoch, changes):
         return
     source = store.sources[key.source]
     log, held, pos, through = session.log, track.held, source.pos, source.through
@@ -120,7 +122,7 @@ def events(store: Store, fact: EventsFact, now: int, changes: Changes) -> None:
         track.head = held.high
     if track.behind_since is not None:
         track.watch_behind(now)
-    _note_log(session, before, changes)
+    store.note_log(session, before, changes)
     if watched:
         store.touched.add(key)
 
@@ -129,7 +131,7 @@ def hole(store: Store, fact: HoleFact, now: int, changes: Changes) -> None:
     if fact.key in store.gone:
         return
     session = store.session(fact.key, changes)
-    if fact.epoch != session.track.epoch and not _of_now(session, fact.epoch, changes):
+    if fact.epoch != session.track.epoch and not _of_now(store, session, fact.epoch, changes):
         return
     if fact.gone:
         session.track.gone.add_range(fact.from_seq + 1, fact.to_seq)
@@ -153,21 +155,21 @@ def presence(store: Store, fact: PresenceFact, now: int, changes: Changes) -> No
         changes.requests.add(fact.key)
 
 
-def _of_now(session: Session, epoch: str, changes: Changes) -> bool:
+def _of_now(store: Store, session: Session, epoch: str, changes: Changes) -> bool:
     """Is this the session's epoch? One that was never heard of begins; one that is over does not come back."""
     if epoch in session.track.past:
         return False
-    _begin(session, epoch, changes)
+    _begin(store, session, epoch, changes)
     return True
 
 
-def _begin(session: Session, epoch: str, changes: Changes) -> None:
+def _begin(store: Store, session: Session, epoch: str, changes: Changes) -> None:
     if epoch == session.track.epoch:
         return
     before = session.log.first, session.log.end
     if before[0] != before[1]:
         session.log.clear()
-        _note_log(session, before, changes)
+        store.note_log(session, before, changes)
     session.track.begin(epoch)
 
 
@@ -177,20 +179,8 @@ def _note_head(store: Store, session: Session, head: int, now: int) -> None:
         store.unsettled.add(session.key)
 
 
-def _note_log(session: Session, before: tuple[int, int], changes: Changes) -> None:
-    log, key = session.log, session.key
-    appended, dropped = log.end - before[1], log.first - before[0]
-    if log.rewritten:
-        log.rewritten = False
-        changes.rewritten.add(key)
-    elif not appended and not dropped:
-        return
-    if (earlier := changes.appended.get(key)) is not None:
-        appended, dropped = appended + earlier[0], dropped + earlier[1]
-    changes.appended[key] = (appended, dropped)
-
-
 def _resolved(store: Store, session: Session, event: EventFact, now: int, changes: Changes) -> None:
+    store.asked_anew()
     key = requests.resolved(store.requests, session, event, now)
     if key is not None:
         store.note_requests({key}, changes)

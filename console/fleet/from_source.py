@@ -15,7 +15,7 @@ from console.fleet.facts import (
     WatchingFact,
     WelcomeFact,
 )
-from console.fleet.state import Session, Source
+from console.fleet.state import NOTHING, Session, Source
 from console.fleet.store import Store
 from watchfloor.words import Contact
 
@@ -32,7 +32,9 @@ def contact(store: Store, fact: ContactFact, now: int, changes: Changes) -> None
     elif fact.contact is Contact.LOST and source.lost_since is None:
         source.lost_since = fact.local_at
         _broke(store, source, changes)
-    source.contact, source.why, source.tries, source.retry_at = fact.contact, fact.why, fact.tries, fact.retry_at
+    # What the source said before it hung up tells more than that it did.
+    why = fact.why if fact.contact is Contact.LIVE else source.fatal or fact.why
+    source.contact, source.why, source.tries, source.retry_at = fact.contact, why, fact.tries, fact.retry_at
     store.noted(source, changes)
 
 
@@ -52,7 +54,8 @@ def welcome(store: Store, fact: WelcomeFact, now: int, changes: Changes) -> None
         source.pos = min(source.pos, fact.pos)
     source.host, source.host_version, source.instance = fact.host, fact.version, fact.instance
     source.principal, source.role = fact.principal, fact.role
-    source.head, source.heartbeat_s, source.ahead_ms = fact.pos, fact.heartbeat_s, fact.ahead_ms
+    source.head, source.heartbeat_s, source.fatal = fact.pos, fact.heartbeat_s, NOTHING
+    store.set_clock(source, fact.ahead_ms)
     source.welcomed, source.listed, source.follows_all = True, False, False
     source.named.clear()
     store.noted(source, changes)
@@ -60,7 +63,8 @@ def welcome(store: Store, fact: WelcomeFact, now: int, changes: Changes) -> None
 
 def beat(store: Store, fact: BeatFact, now: int, changes: Changes) -> None:
     source = store.source(fact.source, changes)
-    source.head, source.ahead_ms = max(source.head, fact.pos), fact.ahead_ms
+    source.head = max(source.head, fact.pos)
+    store.set_clock(source, fact.ahead_ms)
     changes.sources.add(source.name)
 
 
@@ -117,7 +121,19 @@ def listed(store: Store, fact: ListedFact, now: int, changes: Changes) -> None:
 def fault(store: Store, fact: FaultFact, now: int, changes: Changes) -> None:
     source = store.source(fact.source, changes)
     source.faults.append(fact)
-    source.fault_count += 1
+    if fact.told:
+        source.error_count += fact.count
+    else:
+        source.fault_count += fact.count
+    if fact.fatal:
+        source.fatal = fact.reason
+        if not source.live:
+            source.why = fact.reason
+    session = store.sessions.get(SessionKey(source.name, fact.session)) if fact.session is not None else None
+    if session is not None and not fact.in_log:
+        before = session.log.first, session.log.end
+        session.log.note(fact.reason, now + source.ahead_ms, fact.count, told=fact.told)
+        store.note_log(session, before, changes)
     store.noted(source, changes)
 
 

@@ -1,7 +1,8 @@
 """The events of one session that are kept for reading: a bounded ring in the order of their numbers.
 
 Deltas have no number. They gather in one open entry for each item, below everything else; the whole item
-takes its numbered place and the open entry goes.
+takes its numbered place and the open entry goes. What could not be read has no number either: a remark on it
+stands behind the newest event.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ KEEP_OPEN: Final = 64
 KEEP_LATE: Final = 256
 """Pieces of an item that are kept while an earlier one is missing."""
 KEEP_TEXT: Final = 65_536
-"""Characters of a streamed item that are kept until its whole comes."""
+"""Characters of a streamed item that are kept until its whole comes; and of its pieces that came too early."""
+KEEP_ALL: Final = 4_000_000
+"""Characters of all numbered entries of a session: ordinary logs stay far below, sixty whole diffs fill it."""
+KEEP_OPEN_ALL: Final = 1_000_000
+"""Characters of all items of a session that are streamed at once."""
+UNREAD: Final = "unread"
+"""The kind of an entry for what could not be read, and of one for an error that the source reports of the session."""
 KEEP_IDS: Final = 2_048
 """Ids of items and keys of events that are remembered, to tell what comes twice."""
 
@@ -40,14 +47,15 @@ class LogEntry:
 class _Stream:
     """The pieces of a streamed item. Offsets count code points as received, not as cleaned."""
 
-    __slots__ = ("_late", "_parts", "_reached", "_size", "entry")
+    __slots__ = ("_late", "_late_size", "_parts", "_reached", "entry", "size")
 
     def __init__(self, fact: EventFact) -> None:
         self.entry = LogEntry(fact, Clean(""), open=True)
         self._parts: list[str] = []
         self._late: dict[int, EventFact] = {}
+        self._late_size = 0
         self._reached = 0
-        self._size = 0
+        self.size = 0
 
     def add(self, delta: EventFact) -> bool:
         """Merge one piece; False where it brings nothing new."""
@@ -55,13 +63,16 @@ class _Stream:
         if offset + length <= self._reached:
             return False
         if offset > self._reached:
-            if len(self._late) < KEEP_LATE:
+            if len(self._late) < KEEP_LATE and self._late_size + len(delta.text) <= KEEP_TEXT:
                 self._late[offset] = delta
+                self._late_size += len(delta.text)
         else:
             self._join(delta, offset, length)
             while self._late and (following := self._late.pop(self._reached, None)) is not None:
                 self._join(following, self._reached, following.data.get("length", len(following.text)))
-            self._late = {at: late for at, late in self._late.items() if at > self._reached}
+            if self._late_size:
+                self._late = {at: late for at, late in self._late.items() if at > self._reached}
+                self._late_size = sum(len(late.text) for late in self._late.values())
         self.entry.holed = bool(self._late)
         return True
 
@@ -69,7 +80,7 @@ class _Stream:
         overlap = self._reached - offset
         if offset == 0:  # everything so far, for a late joiner
             self._parts.clear()
-            self._size = 0
+            self.size = 0
             self._take(delta.text)
         elif not overlap:
             self._take(delta.text)
@@ -81,14 +92,14 @@ class _Stream:
         self._reached = offset + length
 
     def _take(self, text: str) -> None:
-        room = KEEP_TEXT - self._size
+        room = KEEP_TEXT - self.size
         if room > 0:
             self._parts.append(text[:room])
-            self._size += min(len(text), room)
+            self.size += min(len(text), room)
 
     def settle(self) -> None:
         """Put the pieces together for reading."""
-        if len(self._parts) > 1 or len(self.entry.text) != self._size:
+        if len(self._parts) > 1 or len(self.entry.text) != self.size:
             joined = "".join(self._parts)
             self._parts = [joined]
             self.entry.text = Clean(joined)
@@ -97,7 +108,9 @@ class _Stream:
 class Log:
     """The ring. `first` is the absolute number of entry 0; it grows by one for each that is no longer kept."""
 
-    __slots__ = ("_cut", "_items", "_keys", "_open", "_sealed", "_seqs", "_total", "rewritten")
+    __slots__ = (
+        "_chars", "_cut", "_items", "_keys", "_left", "_open", "_open_chars", "_sealed", "_seqs", "_total", "rewritten",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._sealed: list[LogEntry] = []
@@ -106,6 +119,9 @@ class Log:
         self._items: dict[str, None] = {}
         self._keys: dict[str, None] = {}
         self._total = 0
+        self._chars = 0
+        self._open_chars = 0
+        self._left = 0
         self._cut = False
         self.rewritten = False
         """Something other than an addition at the end has happened; whoever reads it sets it back."""
@@ -116,6 +132,11 @@ class Log:
     @property
     def first(self) -> int:
         return self._total - min(len(self._sealed), KEEP)
+
+    @property
+    def left_out(self) -> int:
+        """Entries that were there and are no longer in memory."""
+        return self._left + max(0, len(self._sealed) - KEEP)
 
     @property
     def end(self) -> int:
@@ -145,6 +166,7 @@ class Log:
         self._open.clear()
         self._items.clear()
         self._keys.clear()
+        self._chars = self._open_chars = self._left = 0
         self._cut = False
         self.rewritten = True
 
@@ -161,10 +183,10 @@ class Log:
         item = fact.item
         if item is not None:
             _remember(self._items, item)
-            if self._open.pop(item, None) is not None:
+            if self._close(item):
                 self.rewritten = True
         seqs = self._seqs
-        if not seqs or seq > seqs[-1]:
+        if not seqs or seq >= seqs[-1]:
             if self._open:
                 self.rewritten = True
             seqs.append(seq)
@@ -172,13 +194,27 @@ class Log:
         else:
             self.rewritten = True
             if self._cut and seq < seqs[0]:
+                self._left += 1
                 return  # older than what is kept
             at = bisect_left(seqs, seq)
             seqs.insert(at, seq)
             self._sealed.insert(at, LogEntry(fact, fact.text))
+        self._chars += len(fact.text)
         if len(seqs) > KEEP + SLACK:
-            del seqs[:SLACK], self._sealed[:SLACK]
-            self._cut = True
+            self._let_go(SLACK)
+        if self._chars > KEEP_ALL:
+            self._lighten()
+
+    def note(self, reason: Clean, at: int, count: int, *, told: bool) -> None:
+        """Add a remark on something that could not be read, or on an error (`told`) that the source reports; several
+        in a row are one entry, since a source may send nothing else."""
+        last = self._sealed[-1].fact if self._sealed else None
+        if last is not None and last.kind == UNREAD and last.data["told"] is told:
+            self._sealed[-1] = LogEntry(_remark(reason, at, last.data["count"] + count, told), reason)
+            self._chars += len(reason) - len(last.text)
+            self.rewritten = True
+        else:
+            self.add(_remark(reason, at, count, told), self._seqs[-1] if self._seqs else 0)
 
     def stream(self, delta: EventFact) -> None:
         """Merge a piece of a streamed item; nothing happens where its whole is there already."""
@@ -187,13 +223,44 @@ class Log:
             return
         stream = self._open.get(item)
         if stream is None:
-            if len(self._open) >= KEEP_OPEN:
-                del self._open[next(iter(self._open))]
-                self.rewritten = True
             stream = self._open[item] = _Stream(delta)
             stream.add(delta)
-        elif stream.add(delta):
+            before = 0
+        else:
+            before = stream.size
+            if stream.add(delta):
+                self.rewritten = True
+        self._open_chars += stream.size - before
+        while len(self._open) > KEEP_OPEN or (self._open_chars > KEEP_OPEN_ALL and len(self._open) > 1):
+            self._close(next(iter(self._open)))
             self.rewritten = True
+
+    def _close(self, item: str) -> bool:
+        stream = self._open.pop(item, None)
+        if stream is None:
+            return False
+        self._open_chars -= stream.size
+        return True
+
+    def _let_go(self, entries: int) -> None:
+        """Forget the oldest entries."""
+        self._chars -= sum(len(entry.text) for entry in self._sealed[:entries])
+        del self._seqs[:entries], self._sealed[:entries]
+        self._left += entries
+        self._cut = True
+
+    def _lighten(self) -> None:
+        """Forget the oldest entries until the text of the others is a little below what may be kept."""
+        over, entries = self._chars - KEEP_ALL * 9 // 10, 0
+        while over > 0 and entries < len(self._sealed) - 1:
+            over -= len(self._sealed[entries].text)
+            entries += 1
+        self._let_go(entries)
+
+
+def _remark(reason: Clean, at: int, count: int, told: bool) -> EventFact:
+    data = {"count": count, "told": told}
+    return EventFact(UNREAD, at, None, None, None, None, None, None, None, Clean(""), reason, data)
 
 
 def _remember(seen: dict[str, None], key: str) -> None:

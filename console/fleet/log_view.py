@@ -8,11 +8,23 @@ from datetime import tzinfo
 from typing import Final
 
 from console.fleet.facts import SessionKey
-from console.fleet.log import LogEntry
+from console.fleet.log import UNREAD, LogEntry
+from console.fleet.reseeds import reseed_word
 from console.fleet.state import NOTHING, Session
 from console.fleet.store import Store
-from console.fleet.wording import Glyphs, Tone, asked_text, clock_time, exact_line, first_line, masked, one_line
-from watchfloor.text import Clean, since
+from console.fleet.wording import (
+    Glyphs,
+    Tone,
+    asked_text,
+    clock_time,
+    elapsed,
+    exact_line,
+    first_line,
+    masked,
+    one_line,
+)
+from watchfloor.text import Clean, numeral, since
+from watchfloor.words import Primitive
 
 _SAYS: Final[Mapping[str, str]] = {"assistant": "say", "user": "user", "operator": "told", "system": "system"}
 _WORD: Final[Mapping[str, str]] = {
@@ -34,6 +46,7 @@ _WORD: Final[Mapping[str, str]] = {
     "result": "result",
     "raw": "raw",
     "unknown": "unknown",
+    UNREAD: "unread",
 }
 _PROSE: Final = frozenset({"message", "reasoning", "plan", "progress", "notice", "mail", "result"})
 _QUIET: Final = frozenset({"reasoning", "tool_output", "lifecycle", "progress", "raw", "unknown", "child", "plan"})
@@ -83,7 +96,7 @@ class SessionLog:
         entry = session.log.entry(i)
         fact = entry.fact
         kind = fact.data.get("of", "message") if fact.kind == "delta" else fact.kind
-        text, more = _text(entry, kind)
+        text, more = _text(entry, kind, self._head(entry))
         if kind == "request_opened" and not text:
             request = session.requests.get(fact.data.get("request", ""))
             text = asked_text(request) if request is not None else text
@@ -94,10 +107,18 @@ class SessionLog:
             tail = Clean(f"+{more:,} line{'s' if more > 1 else ''}  {tail}".rstrip())
         return Line(clock_time(fact.at, self._tz), _kind(entry, kind), masked(text), tone, tail)
 
+    def _head(self, entry: LogEntry) -> Clean:
+        """The label; of a reseed what it does, which its event leaves out and our own command knows."""
+        data = entry.fact.data
+        if entry.fact.kind == "intervention" and data.get("primitive") == Primitive.RESEED:
+            trail = self._store.trails.get(data.get("command", ""))
+            return Clean(trail.verb) if trail is not None else entry.fact.head
+        return entry.fact.head
+
     def whole(self, i: int, /) -> Clean:
         """All that line `i` stands for, line breaks kept: its label and its text, secrets masked."""
         entry = self._session.log.entry(i)
-        head = entry.fact.head
+        head = self._head(entry)
         said = entry.text if not head or head in _PLAIN_HEAD or head == entry.text else f"{head}\n{entry.text}"
         return masked(Clean(said.strip("\n")))
 
@@ -111,8 +132,11 @@ class SessionLog:
                 if request is None or not request.open:
                     return "plain", NOTHING
                 source = self._store.sources[session.key.source]
-                waits = since(self.now + source.ahead_ms - request.asked_at)
+                waits = elapsed(self.now + source.ahead_ms, request.asked_at)
                 return "attention", Clean(f"waits for you {waits}")
+            case "unread":
+                more = f"the last of {numeral(data['count'])}" if data["count"] > 1 else ""
+                return "attention", Clean(more)
             case "notice":
                 tones: Mapping[str, Tone] = {"error": "failed", "warning": "attention"}
                 return tones.get(data.get("level", ""), "quiet"), NOTHING
@@ -132,21 +156,27 @@ class SessionLog:
         good = status == "ok"
         words = [self._glyphs["completed" if good else "failed" if status == "error" else "stopped"]]
         if isinstance(exit_code, int) and exit_code:
-            words.append(f"exit {exit_code}")
+            words.append(f"exit {numeral(exit_code)}")
         if isinstance(duration_ms, int):
-            words.append(f"{duration_ms / 1000:.1f} s" if duration_ms < 60_000 else since(duration_ms))
+            words.append(f"{duration_ms / 1000:.1f} s" if 0 <= duration_ms < 60_000 else since(duration_ms))
         return ("plain" if good else "failed" if status == "error" else "quiet"), Clean(" ".join(words))
 
 
 def _kind(entry: LogEntry, kind: str) -> Clean:
     if kind == "message":
         return Clean(_SAYS.get(entry.fact.data.get("role", "assistant"), "say"))
+    if kind == "reseeded":
+        return Clean(reseed_word(entry.fact.data.get("mode")))
+    if kind == UNREAD and entry.fact.data["told"]:
+        return Clean("error")
     return Clean(_WORD.get(kind, "raw"))
 
 
-def _text(entry: LogEntry, kind: str) -> tuple[Clean, int]:
-    """The event on one line, and how many lines of it are left out."""
-    head, text, more = entry.fact.head, entry.text, 0
+def _text(entry: LogEntry, kind: str, head: Clean) -> tuple[Clean, int]:
+    """The event on one line behind its label, and how many lines of it are left out."""
+    text, more = entry.text, 0
+    if kind == "reseeded":
+        return one_line(text), 0  # what it is called stands before it
     if kind == "tool_output":
         # A harness joins what a program printed in the same moment: none of its lines may go missing for that.
         line = exact_line(Clean(text.strip("\n")))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.fleet.facts import RequestKey, SessionKey
+from console.fleet.facts import NO_TIME, RequestKey, SessionKey
 from console.fleet.state import Request
 from console.fleet.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """How many requests wait, and since when the oldest does (by the source's clock)."""
+    """How many requests wait, and since when the oldest does (by the source's clock; NO_TIME: nobody knows)."""
 
     count: int
     oldest: int
@@ -20,16 +20,20 @@ class Needs:
 def needs_by_session(store: Store) -> dict[SessionKey, Needs]:
     """The sessions for which something waits, in themselves or below them."""
     found: dict[SessionKey, Needs] = {}
-    for request in store.requests.values():
-        if not request.open:
+    for owner, session in store.sessions.items():
+        waiting = session.open_requests()
+        if not waiting:
             continue
-        for key in lineage(store, request.key.owner):
+        own = Needs(len(waiting), waiting[0].asked_at)
+        for key in lineage(store, owner):
             before = found.get(key)
-            if before is None:
-                found[key] = Needs(1, request.asked_at)
-            else:
-                found[key] = Needs(before.count + 1, min(before.oldest, request.asked_at))
+            found[key] = own if before is None else _both(before, own)
     return found
+
+
+def _both(one: Needs, other: Needs) -> Needs:
+    known = [needs.oldest for needs in (one, other) if needs.oldest != NO_TIME]
+    return Needs(one.count + other.count, min(known, default=NO_TIME))
 
 
 def lineage(store: Store, key: SessionKey) -> list[SessionKey]:
@@ -44,22 +48,19 @@ def lineage(store: Store, key: SessionKey) -> list[SessionKey]:
 
 
 def open_requests(store: Store) -> list[Request]:
-    """Everything that waits, the longest first. Waits are compared by the console's clock, as sources' may differ."""
-    waiting = [request for request in store.requests.values() if request.open]
-    waiting.sort(key=lambda request: (asked_local(store, request), request.key))
-    return waiting
+    """Everything that waits, the longest first. The list is shared, so that asking costs nothing: do not change it."""
+    return store.queue.requests
 
 
-def asked_local(store: Store, request: Request) -> int:
-    """When the request was made, by the console's clock."""
-    return request.asked_at - store.sources[request.key.source].ahead_ms
+def place_of(store: Store, key: RequestKey) -> int | None:
+    """The place of a request among those that wait, from 0; None where it does not."""
+    return store.queue.place.get(key)
 
 
 def next_request(store: Store, after: RequestKey | None = None) -> RequestKey | None:
     """The request to look at next: the one behind `after` in the order of waiting, else the first; None: none waits."""
-    waiting = [request.key for request in open_requests(store)]
+    waiting, place = store.queue
     if not waiting:
         return None
-    if after in waiting:
-        return waiting[(waiting.index(after) + 1) % len(waiting)]
-    return waiting[0]
+    at = place.get(after) if after is not None else None
+    return waiting[(at + 1) % len(waiting) if at is not None else 0].key

@@ -17,6 +17,7 @@ SESSION_GONE = Clean("its session is gone")
 
 def read(requests: Requests, session: Session, fact: RequestFact, now: int) -> bool:
     """Take up a whole request; False where nothing changed."""
+    session.asked_anew()
     request = session.requests.get(fact.key.request)
     if request is None:
         request = _new(requests, session, fact.key, fact.kind, fact.asked_at, fact.digest)
@@ -44,6 +45,7 @@ def read(requests: Requests, session: Session, fact: RequestFact, now: int) -> b
 
 def listed(requests: Requests, session: Session, refs: Iterable[RequestRefFact], now: int) -> set[RequestKey]:
     """Take up the open requests that a summary names; returns the keys of those that changed."""
+    session.asked_anew()
     changed: set[RequestKey] = set()
     named = set()
     for ref in refs:
@@ -70,6 +72,7 @@ def listed(requests: Requests, session: Session, refs: Iterable[RequestRefFact],
 
 def resolved(requests: Requests, session: Session, event: EventFact, now: int) -> RequestKey | None:
     """Take up a `request_resolved` event; returns the request's key where something changed."""
+    session.asked_anew()
     data = event.data
     name = data["request"]
     request = session.requests.get(name)
@@ -106,6 +109,7 @@ def resolved(requests: Requests, session: Session, event: EventFact, now: int) -
 
 def end_all(session: Session, now: int) -> set[RequestKey]:
     """The session is gone, and what it waited for with it; returns the keys of what was open."""
+    session.asked_anew()
     changed = set()
     for request in session.requests.values():
         if request.open:

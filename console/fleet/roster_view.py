@@ -13,8 +13,8 @@ from console.fleet.rate import SLOT_MS
 from console.fleet.state import NOTHING, Session, Source
 from console.fleet.store import Store
 from console.fleet.trail import overlay
-from console.fleet.wording import TONE_OF, Glyphs, Tone, asked_text, masked, name_of, one_line, short_count
-from watchfloor.text import Clean, since
+from console.fleet.wording import TONE_OF, Glyphs, Tone, asked_text, elapsed, masked, name_of, one_line, short_count
+from watchfloor.text import Clean, numeral
 from watchfloor.words import Lifecycle, Primitive
 
 LETTERS: Final[tuple[tuple[Primitive, str], ...]] = (
@@ -223,9 +223,9 @@ class RosterView:
             name=name_of(session),
             tree=self._tree.get(key, NOTHING),
             source=source.shown,
-            attempt=Clean(str(session.attempt)) if session.attempt is not None else NOTHING,
+            attempt=Clean(numeral(session.attempt)) if session.attempt is not None else NOTHING,
             needs=Clean(str(needs.count)) if needs is not None else NOTHING,
-            wait=Clean(since(now + source.ahead_ms - needs.oldest)) if needs is not None else NOTHING,
+            wait=Clean(elapsed(now + source.ahead_ms, needs.oldest)) if needs is not None else NOTHING,
             last=_last(session),
             rate=_bars(session.rate.counts(now), self._glyphs["levels"]),
             usage=_usage(session),

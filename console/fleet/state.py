@@ -30,6 +30,7 @@ from console.fleet.facts import (
 )
 from console.fleet.log import Log
 from console.fleet.rate import Rate
+from console.fleet.reseeds import reseed_word
 from watchfloor.text import Clean
 from watchfloor.words import (
     ANSWERABLE,
@@ -46,6 +47,8 @@ from watchfloor.words import (
 )
 
 KEEP_FAULTS: Final = 100
+LATEST: Final = 2**63
+"""Later than any time: where a request stands of which nobody knows when it was made."""
 NOTHING: Final = Clean("")
 
 
@@ -87,6 +90,11 @@ class Source:
     profiles: dict[str, ProfileFact] = field(default_factory=dict)
     faults: deque[FaultFact] = field(default_factory=lambda: deque(maxlen=KEEP_FAULTS))
     fault_count: int = 0
+    """What came and could not be read."""
+    error_count: int = 0
+    """Errors that the source has reported."""
+    fatal: Clean = NOTHING
+    """The error with which the source ended the connection; empty since it was last greeted."""
     version: int = 0
     """Grows with every change of what is shown of the source."""
 
@@ -127,12 +135,15 @@ class Session:
     controls: Mapping[Primitive, Clean] = field(default_factory=dict)
     pending: PendingFact | None = None
     in_flight: tuple[tuple[str, Clean, int], ...] = ()
+    in_flight_more: int = 0
+    """What is in flight beyond that which is kept."""
     mail_queued: int = 0
     mail_refs: int = 0
     request_refs: tuple[RequestRefFact, ...] = ()
     usage: UsageFact | None = None
     last: LastFact | None = None
     labels: Mapping[Clean, Clean] = field(default_factory=dict)
+    labels_more: int = 0
     cwd: Clean | None = None
     result: ResultFact | None = None
     error: Clean | None = None
@@ -141,6 +152,7 @@ class Session:
     rate: Rate = field(default_factory=Rate)
     requests: dict[str, Request] = field(default_factory=dict)
     """All requests of the session that are remembered, by id."""
+    _waiting: list[Request] | None = field(default=None, repr=False, compare=False)
     version: int = 0
     """Grows with every change of anything but the log."""
 
@@ -153,11 +165,17 @@ class Session:
         return self.track.head
 
     def open_requests(self) -> list[Request]:
-        """The requests that wait for a human, oldest first."""
-        waiting = [request for request in self.requests.values() if request.open]
-        if len(waiting) > 1:
-            waiting.sort(key=lambda r: (r.asked_at, r.key.request))
-        return waiting
+        """The requests that wait for a human, oldest first, those of an unknown time last. The list is shared."""
+        if self._waiting is None:
+            waiting = [request for request in self.requests.values() if request.open]
+            if len(waiting) > 1:
+                waiting.sort(key=lambda r: (r.asked_at or LATEST, r.key.request))
+            self._waiting = waiting
+        return self._waiting
+
+    def asked_anew(self) -> None:
+        """Its requests change: who asks next what waits has to look again."""
+        self._waiting = None
 
 
 @dataclass(slots=True)
@@ -247,7 +265,9 @@ class Trail:
 
     @property
     def verb(self) -> str:
-        """What the command does, in one word: a denial is sent as `approve`, and is none."""
+        """What the command does, in one word: a denial is sent as `approve`, and is none; a reseed is its mode."""
+        if self.primitive is Primitive.RESEED:
+            return reseed_word(self.intent.mode)
         return verb(self.primitive.value, self.option_kind)
 
     @property

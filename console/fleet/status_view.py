@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final
 
-from console.fleet.needs import asked_local, open_requests
-from console.fleet.state import Source
+from console.fleet.needs import open_requests
+from console.fleet.state import NOTHING, Source
 from console.fleet.store import Store
-from console.fleet.wording import Glyphs, Segment, Tone, clock_time
-from watchfloor.text import Clean, since
+from console.fleet.wording import Glyphs, Segment, Tone, clock_time, elapsed
+from watchfloor.text import Clean, cut, numeral, since
 from watchfloor.words import Contact, Lifecycle
 
 BEHIND_FROM: Final = 200
 """Events that may be on their way before the console says that it is behind."""
+
+REASON: Final = 48
+"""Cells of a reason in the bar."""
 
 _COUNTED: Final[tuple[tuple[Lifecycle, Tone], ...]] = (
     (Lifecycle.RUNNING, "running"),
@@ -74,7 +77,7 @@ def _unheard(source: Source, now: int, reasons: bool) -> Segment:
     retrying = f", try {source.tries}" if source.tries > 1 else ""
     if source.lost_since is not None and source.contact in (Contact.LOST, Contact.CONNECTING):
         lost = since(now - source.lost_since)
-        known = ", last known state shown" if source.welcomed else why
+        known = ", last known state shown" if source.welcomed and not (source.fatal and reasons) else why
         return Clean(f"{source.shown} lost {lost}{known}{retrying}"), "lost"
     match source.contact:
         case Contact.CONNECTING:
@@ -99,12 +102,29 @@ def count_segments(store: Store) -> tuple[Segment, ...]:
 
 
 def behind_segments(store: Store) -> tuple[Segment, ...]:
-    """The sources whose events arrive faster than the console takes them up."""
-    return tuple(
-        (Clean(f"{source.shown}: {source.behind:,} events behind"), "attention")
+    """What the console lacks: events that arrive faster than it takes them up, and what it could not read."""
+    late: list[Segment] = [
+        (Clean(f"{source.shown}: {numeral(source.behind)} events behind"), "attention")
         for source in store.sources.values()
         if source.live and source.behind >= BEHIND_FROM
+    ]
+    return (*late, *unread_segments(store))
+
+
+def unread_segments(store: Store) -> tuple[Segment, ...]:
+    """The sources that sent what could not be read: how much, and why the last of it."""
+    return tuple(
+        (Clean(f"{source.shown}: {unread_text(source, REASON)}"), "attention")
+        for source in store.sources.values()
+        if source.fault_count
     )
+
+
+def unread_text(source: Source, cells: int) -> Clean:
+    """How much of a source could not be read, and why the last of it, in so many cells."""
+    last = next((fault.reason for fault in reversed(source.faults) if not fault.told), NOTHING)
+    why = f", last: {cut(last, cells)}" if last else ""
+    return Clean(f"{numeral(source.fault_count)} unreadable{why}")
 
 
 def need_segments(store: Store, now: int, glyphs: Mapping[str, str]) -> tuple[Segment, ...]:
@@ -112,6 +132,6 @@ def need_segments(store: Store, now: int, glyphs: Mapping[str, str]) -> tuple[Se
     waiting = open_requests(store)
     if not waiting:
         return ()
-    oldest = since(now - asked_local(store, waiting[0]))
+    oldest = elapsed(now, store.asked_local(waiting[0]))
     need = "needs" if len(waiting) == 1 else "need"
     return ((Clean(f"{glyphs['alert']} {len(waiting)} {need} you, oldest {oldest}"), "attention"),)

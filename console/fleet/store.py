@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.fleet import requests
 from console.fleet.changes import Changes
-from console.fleet.facts import ProfileFact, RequestKey, SessionKey
-from console.fleet.state import Request, Session, Source, Trail
+from console.fleet.facts import NO_TIME, ProfileFact, RequestKey, SessionKey
+from console.fleet.state import LATEST, Request, Session, Source, Trail
 from watchfloor.text import clean_line
 
 KEEP_ENDED: Final = 1_000
 """Ended requests that are remembered, so that a late decision can be told who was first."""
 KEEP_GONE: Final = 1_000
 """Gone sessions whose late events are still recognised."""
+
+
+class Queue(NamedTuple):
+    """Everything that waits for a human, the longest first, and the place of each in it."""
+
+    requests: list[Request]
+    place: dict[RequestKey, int]
 
 
 class Store:
@@ -35,6 +42,7 @@ class Store:
         """Sessions whose newest events are missing, and may only be late."""
         self.gone: dict[SessionKey, None] = {}
         self._ended: deque[RequestKey] = deque()
+        self._queue: Queue | None = None
 
     def profile(self, session: Session) -> ProfileFact | None:
         """What the session advertises; None while its source has not said."""
@@ -48,6 +56,42 @@ class Store:
             source = self.sources[name] = Source(name, clean_line(name))
             changes.sources.add(name)
         return source
+
+    @property
+    def queue(self) -> Queue:
+        """Waits are compared by the console's clock, as sources' may differ; unknown ones stand last."""
+        if self._queue is None:
+            waiting = [request for session in self.sessions.values() for request in session.open_requests()]
+            waiting.sort(key=lambda request: (self.asked_local(request) or LATEST, request.key))
+            self._queue = Queue(waiting, {request.key: at for at, request in enumerate(waiting)})
+        return self._queue
+
+    def asked_local(self, request: Request) -> int:
+        """When the request was made, by the console's clock; NO_TIME where nobody knows."""
+        return request.asked_at - self.sources[request.key.source].ahead_ms if request.asked_at else NO_TIME
+
+    def asked_anew(self) -> None:
+        """What waits, or since when, changes: who asks next has to look again."""
+        self._queue = None
+
+    def set_clock(self, source: Source, ahead_ms: int) -> None:
+        """The source's clock is so far ahead of ours."""
+        if source.ahead_ms != ahead_ms:
+            source.ahead_ms = ahead_ms
+            self._queue = None
+
+    def note_log(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
+        """The session's log, which reached `before` (its first and its end), may have changed."""
+        log, key = session.log, session.key
+        appended, dropped = log.end - before[1], log.first - before[0]
+        if log.rewritten:
+            log.rewritten = False
+            changes.rewritten.add(key)
+        elif not appended and not dropped:
+            return
+        if (earlier := changes.appended.get(key)) is not None:
+            appended, dropped = appended + earlier[0], dropped + earlier[1]
+        changes.appended[key] = (appended, dropped)
 
     def noted(self, source: Source, changes: Changes) -> None:
         source.version += 1
@@ -112,6 +156,7 @@ class Store:
     def note_requests(self, keys: set[RequestKey], changes: Changes) -> None:
         """These requests have changed."""
         changes.requests |= keys
+        self._queue = None
         for key in keys:
             if not self.requests[key].open:
                 self._ended.append(key)

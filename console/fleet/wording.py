@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from console.fleet.facts import NO_TIME, SessionKey
 from console.fleet.state import NOTHING, Request, Session
 from watchfloor.text import Clean, clean_line, redact, since
-from watchfloor.words import Lifecycle, ReseedMode
+from watchfloor.words import Lifecycle
 
 Tone: TypeAlias = Literal["plain", "quiet", "attention", "running", "failed", "paused", "lost"]
 """What a text means, not how it looks."""
@@ -42,16 +42,6 @@ TONE_OF: Final[Mapping[Lifecycle, Tone]] = {
 }
 
 
-RESEED_WORD: Final[Mapping[ReseedMode, str]] = {
-    ReseedMode.REPLACE: "replace",
-    ReseedMode.REWIND: "rewind",
-    ReseedMode.COMPACT: "compact",
-    ReseedMode.CLEAR: "clear",
-    ReseedMode.MODEL: "model",
-}
-"""What a reseed is called wherever it is named: by what it does, as its key says."""
-
-
 def clock_time(ms: int, tz: tzinfo | None) -> Clean:
     """A time of day such as 14:03:07; dashes for NO_TIME and for what no calendar holds."""
     if ms == NO_TIME:
@@ -65,11 +55,6 @@ def clock_time(ms: int, tz: tzinfo | None) -> Clean:
 def elapsed(now: int, then: int) -> str:
     """How long ago something was, by one clock: "2:14", or "unknown time" where it is not known when."""
     return "unknown time" if then == NO_TIME else since(now - then)
-
-
-def reseed_word(mode: object) -> str:
-    """What a reseed of this mode is called; "reseed" where the mode is not known."""
-    return RESEED_WORD.get(mode, "reseed") if isinstance(mode, ReseedMode) else "reseed"
 
 
 def one_line(text: Clean) -> Clean:

@@ -200,7 +200,7 @@ def test_facts_on_a_session(host: ScriptedHost) -> None:
     assert "pause: between steps, or at once" in now["can"]
     assert "resume: Retry (attempt 2)" in now["can"]
     assert now["can"].endswith("\ninterrupt, fork, approve, answer, notify, delete")
-    assert now["not now"] == "reseed: a turn is running"
+    assert now["not now"] == "clear, compact: a turn is running"
     assert now["in flight"].startswith("shell")
     assert now["mailbox"] == "1 queued, 4 so far"
     assert now["usage"] == "1.2k tokens in, 90 out, 1 turn"
@@ -217,7 +217,7 @@ def test_an_observer_reads_why_nothing_works(host: ScriptedHost) -> None:
     host.session("s1")
     now = facts(host, read_only=True)
     assert "can" not in now
-    assert now["not now"].startswith("send, pause, resume, interrupt, stop, reseed, ")
+    assert now["not now"].startswith("send, pause, resume, interrupt, stop, clear, compact, ")
     assert ", answer, notify, delete, act: this console only watches" in now["not now"]
     host.session("s2", capabilities={})
     assert facts(host, "s2")["can"] == "nothing: observe only"
