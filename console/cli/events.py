@@ -67,6 +67,8 @@ async def _one(args: Namespace, link: Link, printer: _Printer) -> None:
             out.note(f"{clean_line(args.session)}: events {after + 1} to {page.first - 1} are gone")
         printer.put(args.session, page.epoch, page.events)
         more = page.more and bool(page.events)
+        if more and page.last <= after:
+            raise Unreachable(f"{link.source.shown} sends the same events again and again")
         after = page.last
     printer.go_on()
 
@@ -81,9 +83,10 @@ async def _all(args: Namespace, link: Link, printer: _Printer) -> None:
     await link.hub.send(link.name, watch)
     await link.until(lambda: printer.through is not None or printer.full, "send its events")
     while not args.follow and not printer.caught_up and not printer.full:
-        # As long as something arrives the host is at it, however long that takes.
+        # As long as more events come the host is at it, however long that takes. That it lives is not enough.
         if not await printer.moved(ANSWER_S):
-            raise Unreachable(f"{link.source.shown} sent only the events up to {printer.pos} of {printer.through}")
+            sent = f"sent only the events up to {printer.pos} of {printer.through}"
+            raise Unreachable(f"{link.source.shown} {sent}, and no more within {ANSWER_S:g} s")
 
 
 class _Printer:
@@ -97,7 +100,7 @@ class _Printer:
         self._moves = asyncio.Event()
         self._contact = Contact.CONNECTING
         self.link: Link | None = None
-        self.failure: out.Unwritable | None = None
+        self.failure: Exception | None = None
         """What ended the printing, such as a reader that left."""
         self.filled = asyncio.Event()
         self.pos = 0
@@ -113,7 +116,7 @@ class _Printer:
         return self.through is not None and self.pos >= self.through
 
     async def moved(self, wait_s: float) -> bool:
-        """Wait until something arrives; False when nothing did."""
+        """Wait until the events have come further; False when they have not."""
         self._moves.clear()
         try:
             await asyncio.wait_for(self._moves.wait(), wait_s)
@@ -136,7 +139,7 @@ class _Printer:
         from watchfloor.connector import Received
         from watchfloor.protocol.frames import Events, Gap, Watching
 
-        self._moves.set()
+        before = self.pos, self.through
         for item in items:
             match item:
                 case ContactChange():
@@ -152,6 +155,8 @@ class _Printer:
                     self._gap(frame)
                 case _:
                     pass
+        if self.full or (self.pos, self.through) != before:
+            self._moves.set()
 
     def _note(self, change: Any) -> None:
         if self._args.follow and self.link is not None and change.contact in (Contact.LOST, Contact.REFUSED):
@@ -176,7 +181,7 @@ class _Printer:
             self._printed[session, epoch] = event.seq
             try:
                 self._print(session, epoch, event)
-            except out.Unwritable as failure:
+            except Exception as failure:
                 # Raised where the frames come in it would be taken for a fault of the connection.
                 self.failure, self._left = failure, 1
             if self._left is not None:
@@ -193,13 +198,21 @@ class _Printer:
         from console.intake import event_fact
 
         fact = event_fact(event)
-        at = datetime.fromtimestamp(fact.at / 1000).astimezone().strftime("%H:%M:%S")
+        at = _clock_time(event.at)
         first, *rest = redact(fact.text)[0].rstrip("\n").split("\n")
         name = "" if self._args.session is not None else f"{clean_line(session)}  "
         words = "  ".join(part for part in (fact.head, first) if part)
         out.line(Clean(f"{at}  {fact.kind:<16}  {name}{clean_line(words)}".rstrip()))
         for line in rest:
             out.line(Clean(f"          {line}"))
+
+
+def _clock_time(at: int) -> str:
+    """The time of day of a moment in milliseconds since 1970 UTC, which may be one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(at / 1000).astimezone().strftime("%H:%M:%S")
+    except (ArithmeticError, ValueError, OSError):
+        return "--:--:--"
 
 
 def _masked(value: Any) -> Any:

@@ -147,7 +147,7 @@ async def _look_back(link: Link, key: RequestKey) -> None:
     before = session.head + 1 if session is not None else 1
     while session is not None and before > 1 and key not in link.hub.fleet.requests:
         page = await link.page(session, before=before)
-        if not page.events:
+        if not page.events or page.first >= before:
             return
         before = page.first
 

@@ -10,11 +10,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from websockets.asyncio.server import ServerConnection
 
 from tests.sockets import kit
 from tests.sockets.cli_kit import ANN, Program, asked, hosting, writes
 from watchfloor import runtime
 from watchfloor.host.principals import Principal
+from watchfloor.protocol.codec import encode
+from watchfloor.protocol.events import Notice
+from watchfloor.protocol.frames import Beat, Events, HostFrame, Sessions, Watching
+from watchfloor.protocol.model import Summary
 
 VERBS = [
     ("sessions",),
@@ -190,3 +195,46 @@ async def test_a_host_that_falls_silent_in_its_greeting(program: Program) -> Non
         done = await program("sessions", url)
     assert done.code == 8
     assert done.err.count("\n") == 1
+
+
+def _tells(*frames: HostFrame) -> AbstractAsyncContextManager[str]:
+    """A host with one session that answers a watch with these frames, and goes on to say that it lives."""
+
+    async def handle(ws: ServerConnection) -> None:
+        await kit.greet(ws)
+        session = Summary.model_validate({"id": "s", "name": "s", "lifecycle": "idle", "epoch": "e", "head": 1})
+        await ws.send(encode(Sessions(sessions=(session,), listed=True)).decode())
+        await ws.recv()
+        for frame in frames:
+            await ws.send(encode(frame).decode())
+        while True:
+            await ws.send(encode(Beat(now=1, pos=9)).decode())
+            await asyncio.sleep(0.02)
+
+    return kit.host(handle)
+
+
+async def test_events_that_never_come_are_given_up_though_the_host_lives(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.cli.events.ANSWER_S", 0.5)
+    monkeypatch.setattr("console.cli.link.ANSWER_S", 0.5)
+    async with _tells(Watching(session="*", from_pos=0, through=9)) as url:
+        done = await program("events", url)
+    assert done.code == 8
+    assert "sent only the events up to 0 of 9, and no more within 0.5 s" in done.err
+    async with _tells() as url:
+        done = await program("events", url)
+    assert done.code == 8
+    assert "did not send its events within 0.5 s" in done.err
+
+
+async def test_a_time_that_no_calendar_has_is_shown_as_none(program: Program) -> None:
+    when = 10**17
+    event = Notice(seq=1, pos=1, attempt=1, at=when, code="c", text="hello")
+    frames = Watching(session="*", from_pos=0, through=1), Events(session="s", epoch="e", events=[event])
+    async with _tells(*frames) as url:
+        done = await program("events", url)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("--:--:--  ")
+    assert "hello" in done.out
