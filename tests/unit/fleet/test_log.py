@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.facts import EventFact
-from console.fleet.log import KEEP, SLACK, Log
+from console.fleet.log import KEEP, KEEP_ALL, KEEP_OPEN, KEEP_OPEN_ALL, KEEP_TEXT, SLACK, Log
 from watchfloor.text import Clean
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -137,3 +137,56 @@ def test_a_key_of_the_source_is_taken_once() -> None:
     log = Log()
     assert not log.seen_key("k")
     assert log.seen_key("k")
+
+
+def test_the_text_of_a_log_is_bounded_and_what_went_is_counted() -> None:
+    log = Log()
+    for seq in range(1, 201):
+        log.add(event(seq, "x" * 65_000), seq)
+    kept = sum(len(entry.text) for entry in log.entries())
+    assert KEEP_ALL // 2 < kept <= KEEP_ALL
+    assert len(log) + log.left_out == 200
+    assert log.first == log.left_out
+    assert log.entry(len(log) - 1).fact.seq == 200
+
+
+def test_a_log_that_lets_go_says_how_much_in_all() -> None:
+    log = Log()
+    for seq in range(1, 3_001):
+        log.add(event(seq, "x"), seq)
+    assert len(log) + log.left_out == 3_000
+    log.clear()
+    assert log.left_out == 0
+
+
+def test_items_that_are_streamed_at_once_are_bounded_in_number_and_text() -> None:
+    log = Log()
+    for item in range(500):
+        log.stream(event(None, "x" * 60_000, f"i{item}", 0))
+    assert 0 < sum(len(entry.text) for entry in log.entries()) <= KEEP_OPEN_ALL
+    for item in range(500):
+        log.stream(event(None, "x", f"j{item}", 0))
+    assert len(log) == KEEP_OPEN
+    assert [entry.fact.item for entry in log.entries()][-1] == "j499"
+
+
+def test_pieces_that_come_too_early_are_bounded_in_text() -> None:
+    log = Log()
+    for at in range(1, 200):
+        log.stream(event(None, "x" * 9_000, "i", at * 10_000))
+    log.stream(event(None, "y" * 10_000, "i", 0))
+    [entry] = log.entries()
+    assert len(entry.text) <= 10_000 + KEEP_TEXT
+
+
+def test_a_remark_stands_behind_the_newest_event_and_keeps_the_order() -> None:
+    log = Log()
+    log.note(Clean("nothing there yet"), 1, 1, told=False)
+    log.add(event(5, "five"), 5)
+    log.note(Clean("odd"), 2, 2, told=False)
+    log.note(Clean("odder"), 3, 3, told=False)
+    log.note(Clean("said"), 4, 1, told=True)
+    log.add(event(4, "four"), 4)
+    log.add(event(6, "six"), 6)
+    assert [str(entry.text) for entry in log.entries()] == ["nothing there yet", "four", "five", "odder", "said", "six"]
+    assert log.entry(3).fact.data["count"] == 5

@@ -1,0 +1,111 @@
+"""What a key press costs does not grow with the number of requests that wait."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from console.fleet import gate
+from console.fleet.card_view import card
+from console.fleet.changes import Changes
+from console.fleet.facts import RequestKey
+from console.fleet.facts_view import fact_rows
+from console.fleet.needs import next_request, open_requests, place_of
+from console.fleet.roster_view import RosterView
+from console.fleet.status_view import status
+from tests.unit.fleet.scripted import ScriptedHost
+from tests.unit.fleet.viewing import GLYPHS, KEYS
+from watchfloor.protocol import model as m
+from watchfloor.words import RequestKind
+
+
+def asking(requests: int) -> ScriptedHost:
+    """A session that asks so many things at times in no order."""
+    host = ScriptedHost()
+    host.session("s1")
+    refs = [
+        m.RequestRef(id=f"r{i}", kind=RequestKind.APPROVAL, asked_at=host.there - i * 7_919 % 100_003, digest="d")
+        for i in range(requests)
+    ]
+    host.summary("s1", requests=refs)
+    return host
+
+
+def press(host: ScriptedHost, rows: RosterView, shown: RequestKey) -> RequestKey:
+    """What a key that goes to the next request asks the fleet."""
+    following = next_request(host.fleet, shown)
+    assert following is not None
+    card(host.fleet, following, host.now, keys=KEYS)
+    status(host.fleet, host.now, GLYPHS)
+    fact_rows(host.fleet, following.owner, host.now)
+    rows.refresh(Changes(sessions={following.owner}, requests={following}), host.now)
+    rows.row(0)
+    return following
+
+
+def calls(requests: int) -> int:
+    """Functions that a key press calls, those of the gate left out, which looks for one request of a kind."""
+    host = asking(requests)
+    rows = RosterView(host.fleet, GLYPHS)
+    rows.refresh(None, host.now)
+    shown = press(host, rows, open_requests(host.fleet)[0].key)
+    count = 0
+
+    def note(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call") and frame.f_code.co_filename != gate.__file__
+
+    sys.setprofile(note)
+    try:
+        press(host, rows, shown)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_key_press_does_not_look_at_every_request() -> None:
+    assert calls(2_000) < calls(20) + 50
+
+
+@pytest.mark.parametrize("requests", [1, 2, 500])
+def test_all_of_them_can_be_reached(requests: int) -> None:
+    host = asking(requests)
+    rows = RosterView(host.fleet, GLYPHS)
+    at = open_requests(host.fleet)[0].key
+    reached = []
+    for _ in range(requests):
+        reached.append(at)
+        at = press(host, rows, at)
+    assert len(set(reached)) == requests
+    assert at == reached[0]
+    assert [host.request(key).asked_at for key in reached] == sorted(host.request(key).asked_at for key in reached)
+
+
+def test_the_order_follows_what_happens() -> None:
+    host = asking(3)
+    first = open_requests(host.fleet)[0].key
+    host.summary("s1", requests=[])
+    assert open_requests(host.fleet) == host.at().open_requests() == []
+    assert place_of(host.fleet, first) is None
+    host.ask("late")
+    assert [request.key.request for request in open_requests(host.fleet)] == ["late"]
+    host.decide("late")
+    assert next_request(host.fleet) is None
+
+
+def test_the_order_is_by_one_clock() -> None:
+    host = asking(1)
+    other = ScriptedHost(name="there", ahead=-100_000)
+    other.fleet = host.fleet
+    other.contact(other.fleet.sources["here"].contact)
+    other.welcome()
+    other.session("s1")
+    theirs = other.ask("x")  # its clock is behind, so it only looks older
+    assert [request.key.source for request in open_requests(host.fleet)] == ["here", "there"]
+    other.ahead = 100_000
+    other.welcome()
+    assert [request.key.source for request in open_requests(host.fleet)] == ["there", "here"]
+    assert place_of(host.fleet, theirs) == 0
