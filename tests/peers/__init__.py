@@ -1,0 +1,1 @@
+"""Stand-ins for foreign systems, that serve what those serve over real sockets."""
