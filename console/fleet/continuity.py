@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +13,9 @@ from watchfloor.words import Continuity
 SETTLE_MS: Final = 5_000
 """How long the newest events may be missing before that counts as a gap: a summary may overtake its events."""
 
+
+KEEP_GAPS: Final = 200
+"""Gaps that are told one by one: a source may leave out every other event, and this is asked for at every key."""
 
 KEEP_PAST: Final = 8
 """Epochs that are remembered as over."""
@@ -83,19 +86,28 @@ class Spans:
 
     def missing(self, first: int, last: int) -> tuple[tuple[int, int], ...]:
         """The intervals of `first` through `last` that are not in the set."""
+        return self.first_missing(first, last, len(self._lo) + 1)[0]
+
+    def first_missing(self, first: int, last: int, most: int) -> tuple[tuple[tuple[int, int], ...], int]:
+        """As `missing`, but `most` of them, and how many more there are."""
         gaps: list[tuple[int, int]] = []
         at = first
-        for lo, hi in zip(self._lo, self._hi, strict=True):
-            if hi < at:
-                continue
-            if lo > last:
-                break
-            if lo > at:
-                gaps.append((at, lo - 1))
-            at = hi + 1
+        i, end = bisect_left(self._hi, first), bisect_right(self._lo, last)
+        while i < end and len(gaps) < most:
+            if self._lo[i] > at:
+                gaps.append((at, self._lo[i] - 1))
+            at = self._hi[i] + 1
+            i += 1
+        # Intervals never touch, so that each one that is left has a gap before it.
+        more = max(0, end - i)
+        if i < end:
+            at = self._hi[end - 1] + 1
         if at <= last:
-            gaps.append((at, last))
-        return tuple(gaps)
+            if len(gaps) < most:
+                gaps.append((at, last))
+            else:
+                more += 1
+        return tuple(gaps), more
 
 
 @dataclass(slots=True)
@@ -162,10 +174,10 @@ class Track:
         prefix = self.gone.intervals()[0][1] if self.gone.low == 1 else 0
         if prefix >= (low or prefix + 1):
             prefix = 0
-        gaps = self.held.missing(max(floor, prefix) + 1, last)
+        gaps, more = self.held.first_missing(max(floor, prefix) + 1, last, KEEP_GAPS)
         lost = tuple(g for g in gaps if g[0] in self.gone and g[1] in self.gone)
         if gaps:
-            return ContinuityState(Continuity.GAP, gaps, lost, behind)
+            return ContinuityState(Continuity.GAP, gaps, lost, behind, more)
         if self.broken:
             return ContinuityState(Continuity.GAP_UNKNOWN, behind=behind)
         if prefix:
@@ -177,17 +189,19 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class ContinuityState:
-    """The word, what exactly is missing, which of it for good, and how many of the newest are still on their way."""
+    """The word, what exactly is missing (the first of it, and how many gaps `more`), which of it for good, and how many
+    of the newest are still on their way."""
 
     word: Continuity
     missing: tuple[tuple[int, int], ...] = ()
     lost: tuple[tuple[int, int], ...] = ()
     behind: int = 0
+    more: int = 0
 
     def __str__(self) -> str:
         match self.word:
             case Continuity.GAP:
-                text = f"gap {spell(self.missing)}"
+                text = f"gap {spell(self.missing, more=self.more)}"
                 if self.lost == self.missing:
                     text += ", lost for good"
             case Continuity.BEYOND_RETENTION:
@@ -204,9 +218,9 @@ def _digits(n: int) -> str:
     return numeral(n).replace(",", "")
 
 
-def spell(gaps: Iterable[tuple[int, int]], most: int = 3) -> str:
-    """Intervals as an operator reads them: "101-180, 200 and 4 more"."""
+def spell(gaps: Iterable[tuple[int, int]], most: int = 3, more: int = 0) -> str:
+    """Intervals as an operator reads them: "101-180, 200 and 4 more"; `more` are left out already."""
     all_gaps = list(gaps)
     words = [f"{_digits(first)}-{_digits(last)}" if last > first else _digits(first) for first, last in all_gaps[:most]]
-    rest = len(all_gaps) - most
+    rest = max(0, len(all_gaps) - most) + more
     return ", ".join(words) + (f" and {rest} more" if rest > 0 else "")

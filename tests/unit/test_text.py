@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from watchfloor.text import (
+    LONGEST_MS,
     Clean,
     cell_width,
     clean,
@@ -21,6 +22,7 @@ from watchfloor.text import (
     count_hidden,
     cut,
     is_plain,
+    numeral,
     since,
 )
 
@@ -270,10 +272,21 @@ def test_the_width_of_clean_text_is_the_one_that_the_toolkit_measures(cleaner: C
         ("a❤\ufe0fb", 4, "a❤\ufe0fb"),
         ("a❤\ufe0fb", 3, "a…"),
         ("a❤\ufe0f", 2, "a…"),
+        ("a\tb\nc", 5, "a␉b␊c"),
+        ("a\tb\nc", 4, "a␉b…"),
     ],
 )
 def test_cut(line: str, cells: int, shown: str) -> None:
     assert cut(clean_prose(line), cells) == shown
+
+
+@given(strings, st.integers(-2, 40))
+@example("\t" * 9, 4)
+@pytest.mark.parametrize("cleaner", CLEANERS)
+def test_no_control_comes_out_of_a_cut(cleaner: Callable[[str], Clean], s: str, cells: int) -> None:
+    short = cut(cleaner(s), cells)
+    assert not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in short)
+    assert cell_len(short) <= max(0, cells)
 
 
 @given(strings, st.integers(-2, 40))
@@ -315,7 +328,27 @@ def test_a_cut_line_fits_and_is_the_beginning(cleaner: Callable[[str], Clean], s
         (86_400_000, "1d 0h"),
         (273_600_000, "3d 4h"),
         (100 * 86_400_000, "100d 0h"),
+        (LONGEST_MS, "7300d 0h"),
+        (LONGEST_MS + 1, "unknown time"),
+        pytest.param(10**5_000, "unknown time", id="endless"),
+        pytest.param(-(10**5_000), "0:00", id="endless and negative"),
     ],
 )
 def test_since(ms: int, shown: str) -> None:
     assert since(ms) == shown
+
+
+@pytest.mark.parametrize(
+    ("n", "shown"),
+    [
+        (0, "0"),
+        (1_234, "1,234"),
+        (-1_234, "-1,234"),
+        (2**53 - 1, "9,007,199,254,740,991"),
+        (2**53, "over 2^53"),
+        pytest.param(10**5_000, "over 2^53", id="endless"),
+        (-(2**53), "under -2^53"),
+    ],
+)
+def test_every_count_can_be_written(n: int, shown: str) -> None:
+    assert numeral(n) == shown

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.fleet.continuity import SETTLE_MS, Spans, Track, spell
+from console.fleet.continuity import KEEP_GAPS, SETTLE_MS, Spans, Track, spell
 from watchfloor.words import Continuity
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,6 +43,27 @@ def test_missing_is_the_complement(held: set[int], first: int, last: int) -> Non
         spans.add(n)
     missing = {n for lo, hi in spans.missing(first, last) for n in range(lo, hi + 1)}
     assert missing == set(range(first, last + 1)) - held
+
+
+@PATIENT
+@given(st.sets(NUMBERS), NUMBERS, NUMBERS, st.integers(1, 5))
+def test_the_first_missing_and_how_many_more(held: set[int], first: int, last: int, most: int) -> None:
+    spans = Spans()
+    for n in held:
+        spans.add(n)
+    every = spans.missing(first, last)
+    assert spans.first_missing(first, last, most) == (every[:most], max(0, len(every) - most))
+
+
+def test_more_gaps_than_are_told_one_by_one_are_counted() -> None:
+    made = track(*((n, n) for n in range(1, 2 * KEEP_GAPS + 8, 2)))
+    state = made.state(0)
+    assert len(state.missing) == KEEP_GAPS
+    assert str(state) == f"gap 2, 4, 6 and {KEEP_GAPS} more"
+
+
+def test_numbers_of_any_length_have_words() -> None:
+    assert str(track((1, 1), (10**5_000, 10**5_000)).state(0)) == "gap 2-over 2^53"
 
 
 def track(*held: tuple[int, int], head: int = 0, followed: bool = True) -> Track:
