@@ -42,6 +42,9 @@ _RANK: Final = {
 }
 """Attention: what needs somebody is 0, whatever its state."""
 
+MOST_LEAD: Final = 48
+"""Characters of the lines before a name; children below that stand under each other."""
+
 _Order = tuple[int, str, SessionKey]
 
 
@@ -185,7 +188,11 @@ class RosterView:
             branch = "" if at_top else glyphs["last"] if last else glyphs["branch"]
             self._keys.append(key)
             self._tree[key] = Clean(f"{lead}{branch}")
-            inner = lead if at_top else Clean(f"{lead}{glyphs['blank'] if last else glyphs['pipe']}")
+            inner = (
+                lead
+                if at_top or len(lead) >= MOST_LEAD
+                else Clean(f"{lead}{glyphs['blank'] if last else glyphs['pipe']}")
+            )
             children = sorted(below.get(key, ()), key=best, reverse=True)
             stack.extend((child, inner, False, i == 0) for i, child in enumerate(children))
 

@@ -13,7 +13,7 @@ from console.fleet.card_view import card
 from console.fleet.changes import Changes
 from console.fleet.facts import RequestKey
 from console.fleet.facts_view import fact_rows
-from console.fleet.needs import next_request, open_requests, place_of
+from console.fleet.needs import needs_by_session, next_request, open_requests, place_of
 from console.fleet.roster_view import RosterView
 from console.fleet.status_view import status
 from tests.unit.fleet.scripted import ScriptedHost
@@ -109,3 +109,31 @@ def test_the_order_is_by_one_clock() -> None:
     other.welcome()
     assert [request.key.source for request in open_requests(host.fleet)] == ["there", "here"]
     assert place_of(host.fleet, theirs) == 0
+
+
+def nested(host: ScriptedHost, depth: int) -> None:
+    """Sessions below each other, each of which asks something."""
+    ref = m.RequestRef(id="r", kind=RequestKind.APPROVAL, asked_at=host.there, digest="d")
+    for i in range(depth):
+        host.summary(f"s{i}", parent=f"s{i - 1}" if i else None, requests=[ref])
+
+
+def test_children_may_be_nested_as_deep_as_a_source_likes(host: ScriptedHost) -> None:
+    nested(host, 3_000)
+    needs = needs_by_session(host.fleet)
+    assert [needs[host.at(f"s{i}").key].count for i in (0, 1, 2_999)] == [3_000, 2_999, 1]
+    rows = RosterView(host.fleet, GLYPHS)
+    rows.refresh(None, host.now)
+    assert len(rows) == 3_000
+    assert max(len(rows.row(i).tree) for i in range(3_000)) < 60
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_in_a_circle_of_parents_each_waits_for_all(host: ScriptedHost, size: int) -> None:
+    ref = m.RequestRef(id="r", kind=RequestKind.APPROVAL, asked_at=host.there, digest="d")
+    for i in range(size):
+        host.summary(f"s{i}", parent=f"s{(i + 1) % size}", requests=[ref])
+    host.summary("below", parent="s0", requests=[ref])
+    needs = needs_by_session(host.fleet)
+    assert {needs[host.at(f"s{i}").key].count for i in range(size)} == {size + 1}
+    assert needs[host.at("below").key].count == 1
