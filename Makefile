@@ -1,12 +1,13 @@
 # All paths are relative, so that the project may lie in a folder with spaces in its name.
 # PYTHON=... names the interpreter to build on (make hands it on); ARGS=... goes to the program that a target starts.
 
-.PHONY: help console test check screenshots clean run-env dev-env
+.PHONY: help console test check bench screenshots clean run-env dev-env
 
 help:
 	@echo 'make console      set up, and start the console with its demo fleet'
 	@echo 'make test         set up, check, and run every test'
 	@echo 'make check        style, types and import contracts'
+	@echo 'make bench        time to the first frame, and from a key to its paint, in a real terminal'
 	@echo 'make screenshots  write the screens as SVG and PNG into screenshots/'
 	@echo 'make clean        remove the environment and all caches'
 
@@ -21,6 +22,10 @@ check: dev-env
 	.venv/bin/ruff format --check .
 	.venv/bin/python -m mypy
 	.venv/bin/lint-imports --no-logo --no-cache
+
+bench: run-env
+	.venv/bin/python -m benchmarks.first_frame
+	.venv/bin/python -m benchmarks.key_latency
 
 screenshots: dev-env
 	.venv/bin/python -m tests.screens.screenshots $(ARGS)
