@@ -129,10 +129,8 @@ def _capabilities(store: Store, session: Session, now: int, read_only: bool) -> 
         # That nothing is asked of the operator is told by the state.
         if isinstance(answer, Greyed) and answer.reason != UNASKED.get(primitive):
             hindered.setdefault(answer.reason, []).append(_called(primitive, profile))
-        elif text and primitive is Primitive.RESEED:
-            works.append(text)
         elif text:
-            works.append(f"{primitive.value}: {text}")
+            works.append(f"{_called(primitive, profile)}: {text}")
         else:
             bare.append(_called(primitive, profile))
     works += [", ".join(bare)] if bare else []
@@ -163,8 +161,6 @@ def capability_words(primitive: Primitive, profile: ProfileFact) -> str:
             return words if traits.get("pause_is_barrier", True) else f"{words}; a call in flight still runs"
         case Primitive.STOP:
             return "gently, or kill" if options.get("kill") else ""
-        case Primitive.RESEED:
-            return reseed_words(options.get("modes", ()))
         case Primitive.BUDGET:
             return _joined([name for name in ("tokens", "turns") if options.get(name)])
         case Primitive.RESUME if traits.get("resume_approves"):

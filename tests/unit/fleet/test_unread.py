@@ -187,7 +187,7 @@ def test_a_reseed_is_called_what_its_key_calls_it(host: ScriptedHost, mode: str)
     said = [f"{line.kind} {line.text}" for line in lines(host)]
     assert said == [f"by hand {mode}  by ann: applied", f"{mode} by ann"]
     told = [str(value) for _, value, *_ in fact_rows(host.fleet, host.at().key, host.now)]
-    assert "clear, compact" in told
+    assert any("clear, compact" in text for text in told)
     assert not any("reseed" in text for text in (*told, *said))
 
 
