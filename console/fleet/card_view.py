@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import lru_cache
 from typing import Final
 
 from console.fleet.card_options import CardOption, options_of
@@ -122,7 +123,9 @@ def _title(
     return Clean(f"{place}{whose}"), Clean(f"{source.shown}  {asked}{waits}{attempt}")
 
 
+@lru_cache(maxsize=16)
 def _action(action: ActionFact) -> CardAction:
+    # A card is made at every key, and an action may have ten thousand lines.
     text = action.text + (f"\n{action.diff}" if action.diff else "")
     lines = tuple(Clean(line) for line in text.split("\n")) if text else ()
     size = f"{len(lines)} line{'s' if len(lines) != 1 else ''}, {len(text):,} chars" if lines else ""
