@@ -128,6 +128,14 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True),
     Action("quit", ("q",), "quit", "leave; says first what goes on and what ends", Group.APPLICATION, footer=True),
     Action(
+        "redraw",
+        ("ctrl+l",),
+        "redraw",
+        "draw the screen once more, after something else wrote to it",
+        Group.APPLICATION,
+        everywhere=True,
+    ),
+    Action(
         "suspend",
         ("ctrl+z",),
         "suspend",

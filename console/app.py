@@ -27,7 +27,7 @@ from console.actions import ACTIONS, actions
 from console.audit import Audit
 from console.config import state_folder
 from console.demo.process import NAME as DEMO
-from console.hub import Hub
+from console.hub import Hub, steady_ms
 from console.keymap import keymap
 from console.lifeline import Lifeline, believed
 from console.screens.collector import Collector
@@ -125,6 +125,7 @@ class Watchfloor(App[int]):
         clock: Clock,
         by: str,
         audit: Audit,
+        steady: Clock = steady_ms,
         demo: DemoProcess | None = None,
         read_only: bool = False,
         discovery: Discovery | None = None,
@@ -141,6 +142,7 @@ class Watchfloor(App[int]):
             clock: Milliseconds since 1970 UTC.
             by: The operator's name.
             audit: Where interventions are written down.
+            steady: Milliseconds of a clock that is never set.
             demo: A demo to start, and to end with the console.
             read_only: No intervention leaves this console.
             discovery: Looks for hosts of this machine that come and go while the console is open.
@@ -162,7 +164,7 @@ class Watchfloor(App[int]):
         self._looking: Worker[None] | None = None
         self._clock = clock
         self._collector = Collector()
-        self.hub: Final = Hub(clock=clock, audit=audit, by=by, read_only=read_only, on_changes=self.take)
+        self.hub: Final = Hub(clock=clock, audit=audit, by=by, steady=steady, read_only=read_only, on_changes=self.take)
         self.fleet_screen: Final = FleetScreen(
             self.hub,
             actions=actions(read_only=read_only),
@@ -275,6 +277,10 @@ class Watchfloor(App[int]):
             return
         with self.suspend():
             self._lifeline.sleep()
+
+    def action_redraw(self) -> None:
+        """Draw everything once more: something else may have written to the terminal."""
+        self.refresh()
 
     def on_paste_dropped(self, message: PasteDropped) -> None:
         """Say that nothing of a paste was taken."""

@@ -9,7 +9,10 @@ Importing this module, and making a hub, loads no network library and no models;
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
+import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from console.audit import Audit
 from console.fleet.apply import Fleet
 from console.fleet.changes import Changes
-from console.fleet.facts import ContactFact, Fact, Intent, Refusal
+from console.fleet.facts import ContactFact, Fact, FaultFact, Intent, Refusal
 from console.fleet.gate import ARM_MS, Gated, gate
 from console.fleet.state import NOTHING, Baseline, Trail
 from watchfloor.errors import ConnectionLost, ProtocolError
@@ -29,8 +32,15 @@ if TYPE_CHECKING:
     from watchfloor.connector import Clock, Target
     from watchfloor.protocol.frames import ClientFrame
 
+_log = logging.getLogger(__name__)
+
 TICK_S: Final = 0.5
 """How often the passing of time alone is looked at: overdue effects, gaps that did not fill."""
+
+
+def steady_ms() -> int:
+    """Milliseconds of a clock that is never set."""
+    return time.monotonic_ns() // 1_000_000
 
 
 @dataclass(slots=True)
@@ -44,7 +54,8 @@ class _Line:
 class Hub:
     """The sources of one console.
 
-    `clock` gives milliseconds since 1970 UTC. `by` is the operator's name. With `read_only` no intervention leaves.
+    `clock` gives milliseconds since 1970 UTC, `steady` those of a clock that is never set, by which the moment is
+    counted in which a key does not decide yet. `by` is the operator's name. With `read_only` no intervention leaves.
     `on_changes` is called on the event loop after every batch of arrivals, tick and command; `on_items` with a source's
     name and what arrived from it, before the fleet takes it up. Neither may block.
     """
@@ -55,18 +66,22 @@ class Hub:
         clock: Clock,
         audit: Audit,
         by: str,
+        steady: Clock = steady_ms,
         read_only: bool = False,
         on_changes: Callable[[Changes], None] | None = None,
         on_items: Callable[[str, Sequence[Item]], None] | None = None,
     ) -> None:
-        self.fleet: Final = Fleet()
+        self.fleet: Final = Fleet(_unfit)
         self.by: Final = by
         self.read_only: Final = read_only
+        self.steady: Final = steady
         self._clock = clock
         self._audit = audit
         self._on_changes = on_changes
         self._on_items = on_items
         self._lines: dict[str, _Line] = {}
+        self._unsent: dict[str, Gated] = {}
+        """Commands that were begun and have not been handed on yet."""
         self._told: dict[str, tuple[OutcomeKind | None, EffectState | None]] = {}
         """What the audit file says of the commands that are not settled."""
         self._moved = asyncio.Event()
@@ -157,11 +172,17 @@ class Hub:
         def sink(items: Sequence[Item]) -> None:
             if self._lines.get(target.name) is not line:
                 return  # another host is this source by now
-            if self._on_items is not None:
-                self._on_items(target.name, items)
             facts: list[Fact] = []
+            if self._on_items is not None:
+                try:
+                    self._on_items(target.name, items)
+                except Exception as fault:
+                    facts.append(_unfit(target.name, fault))
             for item in items:
-                facts += [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
+                try:
+                    facts += [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
+                except Exception as fault:
+                    facts.append(_unfit(target.name, fault))
             self._tell(self.fleet.apply(facts, self._clock()))
 
         async def keep() -> None:
@@ -201,13 +222,15 @@ class Hub:
 
     def gate(self, intent: Intent, *, arm_ms: int = ARM_MS) -> Gated | Refusal:
         """Would the intervention go out now? Whoever submits asks first what `Gated.confirm` lists."""
-        return gate(self.fleet, intent, self._clock(), read_only=self.read_only, arm_ms=arm_ms)
+        now, steady = self._clock(), self.steady()
+        return gate(self.fleet, intent, now, steady=steady, read_only=self.read_only, arm_ms=arm_ms)
 
-    async def submit(self, intent: Intent) -> Trail:
-        """Send an intervention if the gate lets it through; returns its trail once it was sent or refused.
+    def begin(self, intent: Intent) -> Trail:
+        """Take up an intervention if the gate lets it through; returns its trail, and `dispatch` sends it.
 
-        A refused one has an outcome and was never sent; it is not among `fleet.trails`. One whose id is known already
-        is not sent again: its trail is returned as it stands.
+        From now on the fleet knows of it, and nothing that contradicts it is let through any more. A refused one has an
+        outcome and is never sent; it is not among `fleet.trails`. One whose id is known already is not begun again:
+        its trail is returned as it stands.
         """
         if (known := self.fleet.trails.get(intent.id)) is not None:
             return known
@@ -218,9 +241,20 @@ class Hub:
             reason = f'it cannot be written down, and audit = "required" is set: {self._audit.fault}'
             return self._refused(intent, Refusal(OutcomeKind.UNDELIVERED, reason))
         self._told[intent.id] = (None, None)
+        self._unsent[intent.id] = gated
         self._tell(self.fleet.requested(intent, self._clock()))
-        await self._send(gated)
         return self.fleet.trails[intent.id]
+
+    async def dispatch(self, trail: Trail) -> None:
+        """Send what was begun, once."""
+        if (gated := self._unsent.pop(trail.id, None)) is not None:
+            await self._send(gated)
+
+    async def submit(self, intent: Intent) -> Trail:
+        """Begin an intervention and send it; returns its trail once it was sent or refused."""
+        trail = self.begin(intent)
+        await self.dispatch(trail)
+        return trail
 
     async def settle(self, trail_id: str, wait_s: float) -> Trail:
         """The trail once nothing more is expected of it, or as it is after `wait_s` seconds.
@@ -321,6 +355,15 @@ class Hub:
             self._told[trail.id] = (trail.outcome, trail.effect)
         else:
             self._told.pop(trail.id, None)
+
+
+def _unfit(source: str, fault: Exception) -> FaultFact:
+    """What arrived and could not be taken up, for the log and for the count of the source."""
+    reason = f"it could not be taken up: {type(fault).__name__}: {_first_line(fault)}"
+    at = traceback.extract_tb(fault.__traceback__)[-1:]
+    # One line and no more, however often a source does it.
+    _log.warning("%s: %s (%s)", source, reason, ", ".join(f"{place.filename}:{place.lineno}" for place in at))
+    return FaultFact(source, clean_line(reason), Clean(""))
 
 
 def _settled(trail: Trail) -> bool:

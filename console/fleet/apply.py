@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from console.fleet import from_session, from_source, trail
 from console.fleet.changes import Changes
@@ -63,14 +63,27 @@ _HANDLERS: Final[Mapping[type, Callable[[Store, Any, int, Changes], None]]] = Ma
 )
 
 
+Unfit: TypeAlias = Callable[[str, Exception], FaultFact]
+"""What is told of a source when something from it could not be taken up, and why."""
+
+
 class Fleet(Store):
     """What the console knows, with the ways to change it. Read the attributes; they are never replaced."""
+
+    def __init__(self, unfit: Unfit | None = None) -> None:
+        """Create an empty fleet. With `unfit` a fact that cannot be taken up costs itself only and is counted as a
+        fault of its source; without, it raises."""
+        super().__init__()
+        self.unfit: Final = unfit
 
     def apply(self, facts: Iterable[Fact], now: int) -> Changes:
         """Take up what arrived at the local time `now`, in its order."""
         changes = Changes()
         for fact in facts:
-            _HANDLERS[type(fact)](self, fact, now, changes)
+            try:
+                _HANDLERS[type(fact)](self, fact, now, changes)
+            except Exception as fault:
+                _spoilt(self, _source_of(fact), fault, now, changes)
         _judge(self, now, changes)
         self.forget_ended()
         return changes
@@ -124,18 +137,40 @@ class Fleet(Store):
         return list(self.active.get(key, ()))
 
 
-def _judge(store: Store, now: int, changes: Changes) -> None:
+def _judge(store: Fleet, now: int, changes: Changes) -> None:
     for key in store.touched:
         session = store.sessions.get(key)
         for one in list(store.active.get(key, ())):
             profile = store.profile(session) if session is not None else None
             request = store.requests.get(one.request) if one.request is not None else None
             scene = Scene(session, profile, request, store.sessions, store.children)
-            if trail.judge(one, scene, now):
+            try:
+                moved = trail.judge(one, scene, now)
+            except Exception as fault:
+                # Whatever is wrong with it would be so for ever.
+                trail.give_up(one, now)
+                moved = True
+                _spoilt(store, key.source, fault, now, changes)
+            if moved:
                 _note_trail(store, one, changes)
             if not one.active:
                 _retire(store, one)
     store.touched.clear()
+
+
+def _spoilt(fleet: Fleet, source: str, fault: Exception, now: int, changes: Changes) -> None:
+    """Count what could not be taken up. Raises it again where nobody counts."""
+    if fleet.unfit is None:
+        raise fault
+    from_source.fault(fleet, fleet.unfit(source, fault), now, changes)
+
+
+def _source_of(fact: Fact) -> str:
+    match fact:
+        case SummaryFact() | EventsFact() | RequestFact() | PresenceFact() | HoleFact() | GoneFact():
+            return fact.key.source
+        case _:
+            return fact.source
 
 
 def _note_trail(store: Store, one: Trail, changes: Changes) -> None:

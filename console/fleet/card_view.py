@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from console.fleet.card_options import CardOption, options_of
-from console.fleet.decide import ended
+from console.fleet.decide import Moment, arming_ms, ended
 from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
@@ -69,6 +69,7 @@ def card(
     *,
     keys: Mapping[str, str],
     seen: Seen | None = None,
+    steady: int | None = None,
     entered: Mapping[str, str] | None = None,
     read_only: bool = False,
     arm_ms: int = ARM_MS,
@@ -77,7 +78,8 @@ def card(
     """The card of a request at the local time `now`; None for one that is not known.
 
     `keys` names the key of each of `approve`, `options`, `deny`, `deny_reason`, `answer`. `seen` is what the operator
-    has had before them, `entered` what they have entered so far by the name of the field.
+    has had before them, by the clock of which `steady` is the time (`now` where that is the same), `entered` what they
+    have entered so far by the name of the field.
     """
     request = store.requests.get(key)
     if request is None:
@@ -98,7 +100,7 @@ def card(
         open=request.open,
         ending=clean_line(over.reason.removeprefix("already ")) if over is not None else NOTHING,
         deadline=_deadline(request, source, now, tz),
-        armed=_armed(request, seen, now, arm_ms),
+        armed=_armed(request, seen, Moment(now, now if steady is None else steady, arm_ms)),
     )
 
 
@@ -198,10 +200,10 @@ def _deadline(request: Request, source: Source, now: int, tz: tzinfo | None) -> 
     return Clean(f"at {clock_time(at, tz)} ({left}): {how or 'it ends by itself'}")
 
 
-def _armed(request: Request, seen: Seen | None, now: int, arm_ms: int) -> Clean:
+def _armed(request: Request, seen: Seen | None, moment: Moment) -> Clean:
     if not request.open or request.fact is None or seen is None or seen.digest != request.digest:
         return NOTHING
     if not seen.whole:
         return Clean("not before you have seen the end")
-    left = max(seen.since_local, request.changed_local) + arm_ms - now
+    left = arming_ms(request, seen, moment)
     return Clean(f"armed in {left / 1000:.1f} s" if left > 0 else "armed")

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from console.fleet.facts import FieldFact, Intent, OptionFact, ProfileFact, Refusal, RequestFact
-from console.fleet.state import Request, Session, Source
+from console.fleet.facts import (
+    FieldFact,
+    Intent,
+    OptionFact,
+    ProfileFact,
+    Refusal,
+    RequestFact,
+    RequestKey,
+    Seen,
+)
+from console.fleet.state import Request, Session, Source, Trail
+from console.fleet.store import Store
 from watchfloor.text import clean_line, since
 from watchfloor.words import DECIDED, OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Scope
 
@@ -16,6 +26,24 @@ KINDS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
     # A question can only be declined by answering it so.
     Primitive.ANSWER: frozenset({OptionKind.ANSWER, OptionKind.DENY}),
 }
+
+
+_REACH: Final[Mapping[Scope, str]] = {
+    Scope.WORKSPACE: "for this workspace",
+    Scope.AGENT: "for this agent, in all its sessions",
+    Scope.GLOBAL: "everywhere",
+}
+"""Scopes that reach beyond the session that asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a key was pressed. `now`: local time; `steady`: the same by a clock that is never set, in which
+    `Seen.since_local` is counted; `arm_ms`: how long what is decided has to have stood still."""
+
+    now: int
+    steady: int
+    arm_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +72,25 @@ def _narrow(option: OptionFact, scope: Scope) -> bool:
     return option.scope is scope and not option.persists
 
 
+def decisions(store: Store, key: RequestKey) -> Iterator[Trail]:
+    """Our own decisions on the request that are on their way, or were taken."""
+    for trail in store.trails.values():
+        if trail.request == key and trail.outcome in (None, OutcomeKind.APPLIED):
+            yield trail
+
+
+def arming_ms(request: Request, seen: Seen, moment: Moment) -> int:
+    """Milliseconds until a decision on what was seen counts; 0 where it does, and for whoever has no screen."""
+    if not seen.since_local:
+        return 0
+    left = seen.since_local + moment.arm_ms - moment.steady
+    age = moment.now - request.changed_local
+    # A local clock that was set back since says nothing.
+    return max(left, moment.arm_ms - age if age >= 0 else 0, 0)
+
+
 def decide(
-    session: Session, profile: ProfileFact | None, source: Source, intent: Intent, now: int, arm_ms: int
+    store: Store, session: Session, profile: ProfileFact | None, source: Source, intent: Intent, moment: Moment
 ) -> Verdict | Refusal:
     """Let a decision through or say why not."""
     request = session.requests.get(intent.request or "")
@@ -53,7 +98,11 @@ def decide(
         named = clean_line(intent.request or "")
         return Refusal(OutcomeKind.STALE_TARGET, f"no request {named} is known" if named else "no request was named")
     if not request.open:
-        return ended(request, source, now)
+        return ended(request, source, moment.now)
+    if (first := next(decisions(store, request.key), None)) is not None:
+        # A second decision could only contradict the first.
+        way = "is on its way already" if first.outcome is None else "was taken already"
+        return Refusal(OutcomeKind.ALREADY_DECIDED, f"your decision ({first.verb}) {way}")
     fact = request.fact
     if fact is None:
         return Refusal(OutcomeKind.INVALID, "undecidable: its text has not come yet")
@@ -68,7 +117,7 @@ def decide(
     if isinstance(option, Refusal):
         return option
     refusal = (
-        _not_as_read(request, option, intent, now, arm_ms)
+        _not_as_read(request, option, intent, moment)
         or _lands_elsewhere(session, profile, request, intent)
         or (_unfit(fact, intent) if option is None else None)
     )
@@ -113,7 +162,7 @@ def _a(kind: RequestKind) -> str:
     return "an approval" if kind is RequestKind.APPROVAL else "a question"
 
 
-def _not_as_read(request: Request, option: OptionFact | None, intent: Intent, now: int, arm_ms: int) -> Refusal | None:
+def _not_as_read(request: Request, option: OptionFact | None, intent: Intent, moment: Moment) -> Refusal | None:
     seen = intent.seen
     if seen is None:
         return Refusal(OutcomeKind.INVALID, "a decision names the digest of what was read")
@@ -123,10 +172,8 @@ def _not_as_read(request: Request, option: OptionFact | None, intent: Intent, no
         return None  # denying what stands on the card is always safe
     if not seen.whole:
         return Refusal(OutcomeKind.REFUSED, "not before you have seen the end")
-    if seen.since_local:
-        left = max(seen.since_local, request.changed_local) + arm_ms - now
-        if left > 0:
-            return Refusal(OutcomeKind.REFUSED, f"armed in {left / 1000:.1f} s")
+    if left := arming_ms(request, seen, moment):
+        return Refusal(OutcomeKind.REFUSED, f"armed in {max(left, 100) / 1000:.1f} s")
     return None
 
 
@@ -148,13 +195,29 @@ def _lands_elsewhere(session: Session, profile: ProfileFact | None, request: Req
 
 
 def _confirm(fact: RequestFact, option: OptionFact | None) -> tuple[str, ...]:
-    lines: list[str] = []
-    if option is not None and option.kind is not OptionKind.DENY:
-        if option.confirm:
+    """What has to be agreed to first: whatever outlives the moment, and what cannot be read."""
+    if option is None:
+        return ()
+    lines = _standing(option)
+    if option.kind is not OptionKind.DENY:
+        if option.confirm and not lines:
             lines.append(option.note or option.label)
         if any(not action.complete for action in fact.actions):
             lines.append("its source gave only a part of the action: the rest cannot be read")
     return tuple(lines)
+
+
+def _standing(option: OptionFact) -> list[str]:
+    """What an option does beyond the session that asks, or for longer than it lives; nothing where it does not."""
+    reach = _REACH.get(option.scope)
+    if reach is None and not option.persists:
+        return []
+    stays = "stays in force after this session" if option.persists else ""
+    lines = [f"{option.label}: {', '.join(words for words in (reach, stays) if words)}"]
+    lines.extend(f"grants: {clean_line(grant)}" for grant in option.grants)
+    if option.note:
+        lines.append(f"the source says: {option.note}")
+    return lines
 
 
 def _notes(request: Request, profile: ProfileFact | None) -> tuple[str, ...]:
@@ -174,7 +237,14 @@ def _unfit(fact: RequestFact, intent: Intent) -> Refusal | None:
     if (intent.text is None) == (intent.fields is None):
         return Refusal(OutcomeKind.INVALID, "an answer is one of: an option, a text, or fields")
     if intent.text is not None:
-        return None if _takes_text(fact) else Refusal(OutcomeKind.INVALID, "the question takes no free text")
+        if not _takes_text(fact):
+            return Refusal(OutcomeKind.INVALID, "the question takes no free text")
+        if intent.text.strip():
+            return None
+        if not fact.fields:
+            return Refusal(OutcomeKind.INVALID, _REQUIRED)
+        asked = next((field for field in fact.fields if field.required), None)
+        return None if asked is None else Refusal(OutcomeKind.INVALID, f"{_named(asked)}: {_REQUIRED}")
     given = intent.fields or {}
     known = {field.name: field for field in fact.fields}
     for name in given:
@@ -182,8 +252,22 @@ def _unfit(fact: RequestFact, intent: Intent) -> Refusal | None:
             return Refusal(OutcomeKind.INVALID, f"the question has no field {clean_line(name)}")
     for field in fact.fields:
         if (why := _unfit_value(field, given)) is not None:
-            return Refusal(OutcomeKind.INVALID, f"{field.label or clean_line(field.name)}: {why}")
+            return Refusal(OutcomeKind.INVALID, f"{_named(field)}: {why}")
     return None
+
+
+_REQUIRED: Final = "an answer is required"
+
+
+def _named(field: FieldFact) -> str:
+    return field.label or clean_line(field.name)
+
+
+def _empty(value: object, choices: Collection[str]) -> bool:
+    """Does the value say nothing? A text of blanks does not, unless it is one of the choices, nor does no choice."""
+    if isinstance(value, str):
+        return not value.strip() and value not in choices
+    return value is None or value in ([], ())
 
 
 def _takes_text(fact: RequestFact) -> bool:
@@ -195,9 +279,11 @@ def _takes_text(fact: RequestFact) -> bool:
 
 def _unfit_value(field: FieldFact, given: Mapping[str, Any]) -> str | None:
     value = given.get(field.name)
-    if value is None:
-        return "an answer is required" if field.required else None
     values = {choice.value for choice in field.choices}
+    if field.required and _empty(value, values):
+        return _REQUIRED
+    if value is None:
+        return None
     match field.type:
         case "choice":
             fits = isinstance(value, str) and (field.free_text or value in values)

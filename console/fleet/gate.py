@@ -74,8 +74,20 @@ class Hidden:
     """The session does not advertise the control."""
 
 
-def gate(store: Store, intent: Intent, now: int, *, read_only: bool = False, arm_ms: int = ARM_MS) -> Gated | Refusal:
-    """Let an intervention through or say why not. `now` is the local time in milliseconds."""
+def gate(
+    store: Store,
+    intent: Intent,
+    now: int,
+    *,
+    steady: int | None = None,
+    read_only: bool = False,
+    arm_ms: int = ARM_MS,
+) -> Gated | Refusal:
+    """Let an intervention through or say why not.
+
+    `now` is the local time in milliseconds; `steady` the same by the clock in which `Seen.since_local` is counted,
+    where that is another.
+    """
     session = store.sessions.get(intent.target)
     if session is None or session.placeholder:
         return Refusal(OutcomeKind.STALE_TARGET, f"there is no session {clean_line(intent.target.session)}")
@@ -92,7 +104,8 @@ def gate(store: Store, intent: Intent, now: int, *, read_only: bool = False, arm
         return refusal
     verdict: decide.Verdict | None = None
     if primitive in (Primitive.APPROVE, Primitive.ANSWER):
-        made = decide.decide(session, profile, source, intent, now, arm_ms)
+        moment = decide.Moment(now, now if steady is None else steady, arm_ms)
+        made = decide.decide(store, session, profile, source, intent, moment)
         if isinstance(made, Refusal):
             return made
         verdict = made

@@ -26,6 +26,8 @@ from watchfloor.words import (
 )
 
 STOP_MARGIN_S: Final = 5.0
+GRACE_MOST_S: Final = 86_400.0
+"""The longest time that a session may be given to stop."""
 GIVE_UP_MS: Final = 600_000
 """How long an overdue effect is still looked for."""
 
@@ -69,7 +71,8 @@ def acknowledge(trail: Trail, fact: OutcomeFact, now: int) -> bool:
         _conclude(trail, EffectState.SEEN, NOTHING_TO_DO, now)
     elif trail.primitive is Primitive.STOP and trail.due_at is not None:
         grace_s = fact.info.get("grace_s")
-        if isinstance(grace_s, int | float):
+        # Outside what anybody waits for, and where it is no number at all, the usual time holds.
+        if isinstance(grace_s, int | float) and 0 <= grace_s <= GRACE_MOST_S:
             trail.due_at = now + int(1000 * (grace_s + STOP_MARGIN_S))
     return True
 
@@ -112,6 +115,11 @@ def judge(trail: Trail, scene: Scene, now: int) -> bool:
     else:
         trail.effect, trail.effect_at, trail.effect_text = EffectState.OVERDUE, now, Clean("not seen yet")
     return True
+
+
+def give_up(trail: Trail, now: int) -> None:
+    """Nothing can be made of what the session shows."""
+    _conclude(trail, EffectState.UNOBSERVABLE, Clean("what the session shows cannot be read"), now)
 
 
 def overlay(session: Session, trails: Iterable[Trail]) -> tuple[Overlay, Clean] | None:

@@ -58,13 +58,14 @@ def _offered(desk: Desk, session: Session, request: Request, offered: Sequence[O
 
 
 def _free(desk: Desk, session: Session, request: Request) -> None:
+    draft = (OptionKind.ANSWER, request.key, request.digest)
     desk.ask(
         Ask(
             title=((_title(session, "write"), "plain"),),
             text=TextBox(check=written),
-            then=lambda given: desk.submit(decision(desk, session, request, text=given.text)),
+            then=lambda given: desk.submit(decision(desk, session, request, text=given.text), drafts=[draft]),
             ended=ended(request),
-            draft=(OptionKind.ANSWER, request.key, request.digest),
+            draft=draft,
         )
     )
 
@@ -73,7 +74,8 @@ def _field(desk: Desk, session: Session, request: Request, at: int, given: Mappi
     """Ask for field `at`; behind the last one, send."""
     fields = request.fact.fields if request.fact else ()
     if at == len(fields):
-        desk.submit(decision(desk, session, request, fields=dict(given)))
+        drafts = [(field.name, request.key, request.digest) for field in fields]
+        desk.submit(decision(desk, session, request, fields=dict(given)), drafts=drafts)
         return
     field = fields[at]
     place = f" ({at + 1} of {len(fields)})" if len(fields) > 1 else ""
@@ -180,6 +182,7 @@ def _many_field(asked: _Asked, desk: Desk) -> Ask:
         title=asked.title,
         choices=_listed(asked.field.choices),
         many=True,
+        needed=asked.field.required,
         enter=asked.enter,
         then=lambda given: asked.take([asked.field.choices[int(place)].value for place in given.values]),
         ended=asked.ended,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -45,6 +45,8 @@ class Answer:
 
 
 Then: TypeAlias = Callable[[Answer], None]
+Drafts: TypeAlias = Sequence[Hashable]
+"""What texts belong to that were written and not sent; see `Ask.draft`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class Ask:
     count, so that no enter that was typed ahead decides. `many`: several can be marked. `ended` is asked again all the
     time; once it gives a reason nothing can be given any more, but the drawer stays: keys that were meant for it must
     not fall through to what lies below. `name` lets the screen tell one question from another. `draft` names what a
-    text left unsent belongs to: the same question asked again begins with it.
+    text left unsent belongs to: the same question asked again begins with it, until somebody says that it was sent.
+    `needed`: of several at least one has to be marked. `anywhere`: may be given even where nothing can be read.
     """
 
     title: tuple[Segment, ...]
@@ -66,8 +69,10 @@ class Ask:
     choices: tuple[Choice, ...] = ()
     cursor: bool = False
     many: bool = False
+    needed: bool = False
     text: TextBox | None = None
     enter: Clean = Clean("send")  # noqa: RUF009 - an immutable text
     ended: Callable[[], Clean] = lambda: NOTHING
     name: str = ""
     draft: Hashable = None
+    anywhere: bool = False

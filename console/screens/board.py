@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from console.actions import Action
 from console.fleet.changes import Changes
+from console.fleet.decide import decisions
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.roster_view import LETTERS
 from console.fleet.state import Trail
@@ -32,8 +33,10 @@ from console.screens.availability import Standing
 from console.screens.footing import footer_keys, hint, quiet_roster
 from console.screens.rule import Rule
 from console.screens.shown import Shown
+from console.screens.sizes import TINY
+from console.screens.too_small import TooSmall
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import Contact, OutcomeKind
+from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
 from widgets.event_log import EventLog
 from widgets.facts import FactRow, Facts
@@ -121,16 +124,20 @@ class Board:
         self._notice_bar = screen.query_one("#notice", StatusBar)
         self._rule = screen.query_one("#log-rule", Rule)
         self._footer = screen.query_one(ActionFooter)
-        screen.query_one("#too-small", StatusBar).status = _Says(((Clean("too small: 40x12 at least"), "attention"),))
+        self._too_small = screen.query_one(TooSmall)
         self.bound = True
 
     # -------------------------------------------------------------- what the screen says
 
     @property
+    def tiny(self) -> bool:
+        """Is the terminal too small to read in, and so to decide in?"""
+        return self._screen.has_class(TINY)
+
+    @property
     def covered(self) -> bool:
         """Does something else stand where the card would be?"""
-        classes = self._screen.classes
-        return "-tiny" in classes or {"-narrow", "-facts"} <= classes
+        return self.tiny or {"-narrow", "-facts"} <= self._screen.classes
 
     @property
     def selected(self) -> SessionKey | None:
@@ -164,13 +171,15 @@ class Board:
             self._draw_card(shown, now)
 
     def _draw_card(self, shown: Shown, now: int) -> None:
+        steady = self._hub.steady()
         shown.whole = self.card.end_seen and self.card.card is not None and self.card.card.key == shown.key
         made = card(
             self._hub.fleet,
             shown.key,
             now,
             keys={id: self._keys.shown(id) for id in _CARD_KEYS},
-            seen=shown.seen(now),
+            seen=shown.seen(steady),
+            steady=steady,
             entered=self.entered,
             read_only=self._hub.read_only,
             tz=self._tz,
@@ -179,7 +188,7 @@ class Board:
             return
         if not made.open and self._asks_more(shown.key.owner):
             made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
-        shown.look(made, now)
+        shown.look(made, steady)
         self.card.card = made
 
     def _asks_more(self, owner: SessionKey) -> bool:
@@ -232,8 +241,8 @@ class Board:
         self._dirty = False
         self._paint_log(changes, now, selected, everything=everything)
         if shown is not None and self.covered:
-            shown.covered(now)
-        if shown is not None and (everything or shown.arming(now) or _touches(changes, shown.key)):
+            shown.covered(self._hub.steady())
+        if shown is not None and (everything or shown.arming(self._hub.steady()) or _touches(changes, shown.key)):
             self._draw_card(shown, now)
         if everything or changes.sessions or changes.requests or changes.sources:
             self._paint_bars(now)
@@ -292,6 +301,7 @@ class Board:
             said = (self._notice,)
         elif not self._pressed:
             said = hint(self._hub.fleet, self._keys, self._ground)
+        self._too_small.say(said)
         trailed: Sequence[Segment] = (self._trailed,) if self._trailed[0] else ()
         if self._screen.has_class("-low"):
             trailed, said = said or trailed, ()
@@ -330,16 +340,11 @@ class Board:
 
     def decided(self, request: RequestKey) -> bool:
         """Is a decision of ours on its way to this request, or taken?"""
-        return any(True for _ in self._decisions(request))
+        return any(True for _ in decisions(self._hub.fleet, request))
 
     def deciding(self, request: RequestKey) -> bool:
         """Is a decision of ours on its way to this request, and its effect still to be seen?"""
-        return any(trail.active for trail in self._decisions(request))
-
-    def _decisions(self, request: RequestKey) -> Iterator[Trail]:
-        for trail in self._hub.fleet.trails.values():
-            if trail.request == request and trail.outcome in (None, OutcomeKind.APPLIED):
-                yield trail
+        return any(trail.active for trail in decisions(self._hub.fleet, request))
 
     # -------------------------------------------------------------- copying and help
 

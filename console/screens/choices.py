@@ -56,11 +56,22 @@ class Choices(LineView):
     ALLOW_SELECT = False
 
     def __init__(
-        self, give: Callable[[tuple[int, ...]], None], *, marks: Marks = UNICODE_MARKS, id: str | None = None
+        self,
+        give: Callable[[tuple[int, ...]], None],
+        unread: Callable[[], None],
+        pressed: Callable[[], object],
+        *,
+        marks: Marks = UNICODE_MARKS,
+        id: str | None = None,
     ) -> None:
-        """Create an empty list that hands the places of what is chosen to `give`."""
+        """Create an empty list that hands the places of what is chosen to `give`.
+
+        `unread` is told where one was wanted that is not wholly in sight, `pressed` of every key, before it acts.
+        """
         super().__init__(id=id)
         self._give = give
+        self._unread = unread
+        self._pressed = pressed
         self._marks = marks
         self._about: Sequence[Segment] = ()
         self._choices: Sequence[Choice] = ()
@@ -69,6 +80,8 @@ class Choices(LineView):
         self._at: int | None = None
         self._marked: set[int] = set()
         self._lines: list[tuple[int | None, list[tuple[str, str]]]] = []
+        self._read: set[int] = set()
+        """Lines that have been painted since the question was put, or laid out anew."""
 
         # All keys are handled here, in the order in which they were typed; bindings act later than that.
         self._acts: Mapping[str, Callable[[], None]] = {
@@ -91,6 +104,7 @@ class Choices(LineView):
         self._many = ask is not None and ask.many
         self._at = None
         self._marked.clear()
+        self._read.clear()
         self._arrange()
         self.jump(0)
 
@@ -111,6 +125,7 @@ class Choices(LineView):
 
     def on_key(self, event: events.Key) -> None:
         """A choice's own key takes it; with marks it turns its mark."""
+        self._pressed()
         for place, choice in enumerate(self._choices):
             if event.character and event.character in (choice.key, *choice.also):
                 self._choose(place)
@@ -131,7 +146,7 @@ class Choices(LineView):
         last = len(self._choices) - 1
         entry = 0 if by > 0 else last
         self._at = entry if self._at is None else max(0, min(last, self._at + by))
-        self._reveal()
+        self._reveal(self._at)
         self._arrange()
 
     def _mark(self) -> None:
@@ -148,6 +163,10 @@ class Choices(LineView):
             self._choose(self._at)
 
     def _choose(self, place: int) -> None:
+        if not self._in_sight(place):
+            self._reveal(place)
+            self._unread()
+            return
         if self._many:
             self._at = place
             self._marked ^= {place}
@@ -155,12 +174,27 @@ class Choices(LineView):
             return
         self._give((place,))
 
-    def _reveal(self) -> None:
-        mine = [y for y, (place, _) in enumerate(self._lines) if place == self._at]
+    def _lines_of(self, place: int) -> list[int]:
+        return [y for y, (of, _) in enumerate(self._lines) if of == place]
+
+    def _in_sight(self, place: int) -> bool:
+        """Is the whole choice before the operator? Of one that is higher than the list its end has to be, and the rest
+        must have been."""
+        mine, top, height = self._lines_of(place), self.scroll_offset.y, self.size.height
+        if not mine or mine[-1] >= top + height:
+            return False
+        return mine[0] >= top or (len(mine) > height and self._read.issuperset(mine))
+
+    def _reveal(self, place: int) -> None:
+        """Bring a choice into sight; one that is higher than the list a page at a time."""
+        mine = self._lines_of(place)
         if not mine:
             return
         top, height = self.scroll_offset.y, max(1, self.size.height)
-        if mine[0] < top:
+        if len(mine) > height:
+            unread = next((y for y in mine if y not in self._read), mine[-1] - height + 1)
+            self.jump(min(unread, mine[-1] - height + 1))
+        elif mine[0] < top:
             self.jump(mine[0])
         elif mine[-1] >= top + height:
             self.jump(mine[-1] - height + 1)
@@ -172,7 +206,10 @@ class Choices(LineView):
         self._arrange()
 
     def _arrange(self) -> None:
-        self._lines = self._laid(self.line_width)
+        laid = self._laid(self.line_width)
+        if len(laid) != len(self._lines):
+            self._read.clear()
+        self._lines = laid
         self.set_extent(len(self._lines))
         self.refresh()
 
@@ -205,6 +242,7 @@ class Choices(LineView):
         at = self.scroll_offset.y + y
         if at >= len(self._lines):
             return Strip.blank(width, self.paint(""))
+        self._read.add(at)
         place, parts = self._lines[at]
         ground = "cursor" if place is not None and place == self._at else ""
         painted: list[tuple[str, Style]] = [(text, self.paint(part, ground)) for text, part in parts]

@@ -15,8 +15,8 @@ from console.screens.steering import intent, name_of, written
 from watchfloor.text import Clean
 from watchfloor.words import OptionKind, Primitive, RequestKind, Scope
 
-_KEYS: Final = "123456789bcefghilmnpqrtuvwxyz"
-"""Keys of listed choices; none of those that move the cursor, mark, skip or ask for words."""
+_KEYS: Final = "123456789bcefghilmnpqrtvwxz"
+"""Keys of listed choices; none of those that move the cursor, mark, skip, ask for words or confirm."""
 
 _SINGLE: Final[Mapping[OptionKind, Callable[[RequestFact], OptionFact | None]]] = {
     OptionKind.ALLOW: option_once,
@@ -54,8 +54,10 @@ def deny_reason(desk: Desk, session: Session, request: Request) -> None:
     if option is None:
         return
 
+    draft = (OptionKind.DENY, request.key, request.digest)
+
     def then(answer: Answer) -> None:
-        take_option(desk, session, request, option, note=answer.text)
+        desk.submit(decision(desk, session, request, option=option.id, note=answer.text), drafts=[draft])
 
     desk.ask(
         Ask(
@@ -64,7 +66,7 @@ def deny_reason(desk: Desk, session: Session, request: Request) -> None:
             text=TextBox(check=written),
             then=then,
             ended=ended(request),
-            draft=(OptionKind.DENY, request.key, request.digest),
+            draft=draft,
         )
     )
 
@@ -122,8 +124,8 @@ def _single(desk: Desk, request: Request, kind: OptionKind, verb: str) -> Option
     return option
 
 
-def take_option(desk: Desk, session: Session, request: Request, option: OptionFact, *, note: str | None = None) -> None:
-    desk.submit(decision(desk, session, request, option=option.id, note=note))
+def take_option(desk: Desk, session: Session, request: Request, option: OptionFact) -> None:
+    desk.submit(decision(desk, session, request, option=option.id))
 
 
 def decision(desk: Desk, session: Session, request: Request, **given: Any) -> Intent:

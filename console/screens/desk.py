@@ -8,7 +8,7 @@ from console.fleet.apply import Fleet
 from console.fleet.facts import Intent, Refusal, Seen
 from console.fleet.gate import Gated
 from console.fleet.state import Request
-from console.screens.asking import Ask
+from console.screens.asking import Ask, Drafts
 from watchfloor.text import Clean
 from widgets.tones import Tone
 
@@ -36,8 +36,11 @@ class Desk(Protocol):
         """May this go out now?"""
         ...
 
-    def submit(self, intent: Intent, *, sure: bool = False) -> None:
-        """Send the command, or say why not. What has to be agreed to is asked first, unless `sure`."""
+    def submit(self, intent: Intent, *, sure: bool = False, drafts: Drafts = ()) -> None:
+        """Send the command, or say why not. What has to be agreed to is asked first, unless `sure`.
+
+        `drafts` are the texts in it; they are kept until it is sent.
+        """
         ...
 
     def entered(self, name: str, value: str) -> None:

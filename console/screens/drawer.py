@@ -6,7 +6,7 @@ one would be painted whole at every change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from textual import on
@@ -17,8 +17,11 @@ from textual.message import Message
 from textual.widget import Widget
 
 from console.fleet.gate import ARM_MS
-from console.screens.asking import NOTHING, Answer, Ask
+from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts
 from console.screens.choices import Choices
+from console.screens.quiet import Quiet
+from console.screens.sizes import TINY
+from console.screens.too_small import TOO_SMALL
 from watchfloor.text import Clean
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
@@ -57,10 +60,13 @@ class Drawer(Vertical):
     class Closed(Message):
         """The keys belong to the screen again."""
 
-    def __init__(self, clock: Callable[[], int], *, marks: Marks = UNICODE_MARKS, id: str | None = None) -> None:
-        """Create a closed drawer. `clock` gives milliseconds."""
+    def __init__(
+        self, clock: Callable[[], int], quiet: Quiet, *, marks: Marks = UNICODE_MARKS, id: str | None = None
+    ) -> None:
+        """Create a closed drawer. `clock` gives milliseconds and is never set; `quiet` is told of texts and keys."""
         super().__init__(id=id)
         self._clock = clock
+        self._quiet = quiet
         self._asked_at = 0
         self._marks = marks
         self._ask: Ask | None = None
@@ -70,7 +76,7 @@ class Drawer(Vertical):
 
     def compose(self) -> ComposeResult:
         yield StatusBar(id="drawer-title", marks=self._marks)
-        yield Choices(self._taken, id="drawer-choices", marks=self._marks)
+        yield Choices(self._taken, self._unread, self._quiet.pressed, id="drawer-choices", marks=self._marks)
         yield TextPrompt(id="drawer-text", marks=self._marks)
         yield StatusBar(id="drawer-hint", marks=self._marks)
 
@@ -81,8 +87,14 @@ class Drawer(Vertical):
 
     @property
     def armed(self) -> bool:
-        """Does a choice count already? Not in the first moment after it came into sight."""
-        return self._clock() >= self._asked_at + ARM_MS
+        """Does a choice count already? Not in the first moment after it came into sight, nor while one still writes."""
+        return self._clock() >= self._asked_at + ARM_MS and not self._quiet.waits
+
+    @property
+    def fits(self) -> bool:
+        """Is all of it on the screen, and the screen large enough to read in?"""
+        inside = not self.region.area or self.screen.region.contains_region(self.region)
+        return inside and (not self.screen.has_class(TINY) or (self._ask is not None and self._ask.anywhere))
 
     def asks_for(self, name: str) -> bool:
         """Is it this that is being asked?"""
@@ -162,10 +174,11 @@ class Drawer(Vertical):
     @on(TextPrompt.Submitted)
     def _written(self, event: TextPrompt.Submitted) -> None:
         event.stop()
+        self._quiet.broken()
         ask = self._ask
         if ask is None or ask.text is None:
             return
-        problem = ask.text.check(event.text)
+        problem = ask.text.check(event.text) if self.fits else TOO_SMALL
         if problem or ask.ended():
             # Nothing that was written is lost.
             self._problem = problem
@@ -176,6 +189,7 @@ class Drawer(Vertical):
     @on(TextPrompt.Cancelled)
     def _left(self, event: TextPrompt.Cancelled) -> None:
         event.stop()
+        self._quiet.broken()
         self._keep(event.text)
         self.close()
 
@@ -190,25 +204,44 @@ class Drawer(Vertical):
             if len(self._drafts) > _DRAFTS_MOST:
                 del self._drafts[next(iter(self._drafts))]
 
+    def forget(self, drafts: Drafts) -> None:
+        """These texts were sent."""
+        for draft in drafts:
+            self._drafts.pop(draft, None)
+
     def _taken(self, places: tuple[int, ...]) -> None:
         ask = self._ask
         if ask is None or ask.text is not None:
             return
-        if not self.armed:
-            # A key typed ahead was meant for something else.
-            self._problem = Clean("too soon: again")
-            self.refresh_drawer()
-            return
         chosen = [ask.choices[place] for place in places]
-        self._problem = next((choice.blocked for choice in chosen if choice.blocked), NOTHING)
+        self._problem = self._wrong(ask, chosen)
         if self._problem or ask.ended():
             self.refresh_drawer()
         else:
             self._give(ask, Answer(values=tuple(choice.value for choice in chosen)))
 
+    def _wrong(self, ask: Ask, chosen: Sequence[Choice]) -> Clean:
+        """Why this cannot be taken."""
+        if not self.fits:
+            return TOO_SMALL
+        if self._quiet.waits:
+            return Clean("you were writing just now: pause for a moment, then again")
+        if not self.armed:
+            # A key typed ahead was meant for something else.
+            return Clean("too soon: again")
+        if ask.needed and not chosen:
+            return Clean("an answer is required: mark one at least")
+        return next((choice.blocked for choice in chosen if choice.blocked), NOTHING)
+
+    def _unread(self) -> None:
+        """A choice was wanted that is not wholly in sight; it is now, as far as there is room."""
+        self._asked_at = self._clock()
+        self._problem = Clean("it was not in sight: read it first, then again")
+        self.refresh_drawer()
+
     def _give(self, ask: Ask, answer: Answer) -> None:
-        if ask.draft is not None:
-            self._drafts.pop(ask.draft, None)
+        # Whoever sends it says so; until then nothing that was written is lost.
+        self._keep(answer.text)
         ask.then(answer)
         # `then` may have asked the next thing.
         if self._ask is ask:
@@ -218,6 +251,7 @@ class Drawer(Vertical):
         """Give the keys back to where they were."""
         prompt = self.query_one(TextPrompt)
         if prompt.is_open:
+            self._quiet.broken()
             self._keep(prompt.text)
             prompt.close()
         self._ask = None

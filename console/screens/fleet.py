@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.geometry import Size
 from textual.screen import Screen
 
 from console.actions import ACTIONS, BY_ID, Action
@@ -25,9 +24,12 @@ from console.screens.copying import copied
 from console.screens.handlers import ACTS, DECIDES, STEERS
 from console.screens.help import HelpItem, HelpScreen, help_rows
 from console.screens.interventions import Interventions
+from console.screens.quiet import Quiet
 from console.screens.rule import Rule
 from console.screens.shown import Shown
 from console.screens.sight import Sight
+from console.screens.sizes import size_classes
+from console.screens.too_small import TooSmall
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
@@ -47,26 +49,6 @@ if TYPE_CHECKING:
 
 STYLES: Final = Path(__file__).with_suffix(".tcss")
 TICK_S: Final = 1 / 25
-WIDE: Final = 110
-"""Columns from which there is room for the facts beside the roster."""
-BROAD: Final = 150
-TALL: Final = 36
-"""Rows from which the log stays in sight below an open card."""
-LEAST: Final = (40, 12)
-"""Columns and rows below which nothing can be decided, since nothing can be read."""
-
-
-def size_classes(size: Size) -> dict[str, bool]:
-    """The classes by which the styles arrange the parts of the screen."""
-    columns, rows = size
-    return {
-        "-narrow": columns < WIDE,
-        "-wide": WIDE <= columns < BROAD,
-        "-broad": columns >= BROAD,
-        "-low": rows < TALL,
-        "-tall": rows >= TALL,
-        "-tiny": columns < LEAST[0] or rows < LEAST[1],
-    }
 
 
 class FleetScreen(Screen[None]):
@@ -119,6 +101,7 @@ class FleetScreen(Screen[None]):
         self._ours = frozenset(ours)
         self._changes = Changes()
         self._sight = Sight(hub.fleet)
+        self._quiet = Quiet(hub.steady)
         self._board: Final = Board(hub, keys, glyphs, ground=clean_line(ground), debug_keys=debug_keys, tz=tz)
         self._interventions = Interventions(
             hub,
@@ -128,6 +111,7 @@ class FleetScreen(Screen[None]):
             clock,
             show=self._open_card,
             asking=self._drawer_opened,
+            uncover=self._put_facts_away,
             begin=lambda work: self.run_worker(work, exit_on_error=True),
         )
         self._marks = self._board.marks
@@ -145,7 +129,7 @@ class FleetScreen(Screen[None]):
                 yield Rule(id="log-rule", marks=marks)
                 yield EventLog(id="log", marks=marks)
             yield FactsPane(id="facts", marks=marks)
-        yield StatusBar(id="too-small", marks=marks)
+        yield TooSmall(id="too-small")
         yield StatusBar(id="trail", marks=marks)
         yield StatusBar(id="notice", marks=marks)
         yield ActionFooter(id="footer", marks=marks)
@@ -162,12 +146,14 @@ class FleetScreen(Screen[None]):
         from console.screens.drawer import Drawer
 
         await self.query_one("#main").mount(self._board.card, before="#log-rule")
-        drawer = Drawer(self._clock, id="drawer", marks=self._marks)
+        drawer = Drawer(self._hub.steady, self._quiet, id="drawer", marks=self._marks)
         await self.mount(drawer)
         self._board.drawer = drawer
 
     def on_screen_resume(self) -> None:
-        """What changed while another screen was in front."""
+        """What changed while another screen was in front. Nobody has looked at the card for as long."""
+        if self._sight.shown is not None:
+            self._sight.shown.covered(self._hub.steady())
         self.paint(everything=True)
 
     def on_resize(self) -> None:
@@ -247,8 +233,11 @@ class FleetScreen(Screen[None]):
         now = self._clock()
         self._collector.busy(now)
         self._board.key_pressed()
+        writing = self._quiet.pressed()
         action = self._actions.get(id)
-        if action is None:
+        if action is not None and action.intervenes and (writing or self._board.tiny):
+            self._refuse(action, writing)
+        elif action is None:
             self.say(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches", "attention")
         elif (decide := DECIDES.get(id)) is not None:
             self._interventions.decide(action, decide)
@@ -258,6 +247,28 @@ class FleetScreen(Screen[None]):
             ACTS[id](self)
         self.paint()
 
+    def _refuse(self, action: Action, writing: bool) -> None:
+        """Say why no key intervenes now, whatever it is aimed at."""
+        named = f"{self._keys.shown(action.id)} {action.label}"
+        if writing:
+            text = f"{named}: you were writing just now: pause for a moment, then again"
+            self.say(text, "attention", lambda: self._quiet.waits)
+        else:
+            self.say(f"{named}: nothing can be read here", "attention", lambda: self._board.tiny)
+
+    @property
+    def writing(self) -> bool:
+        """May what is pressed still belong to a text that was written? Then nothing intervenes."""
+        return self._quiet.waits
+
+    def on_key(self) -> None:
+        """A key that does nothing may belong to what was written as well."""
+        self._quiet.pressed()
+
+    def on_paste(self) -> None:
+        """Pasted where no text is asked for: what comes behind it is no key."""
+        self._quiet.broken()
+
     def say(self, text: str, tone: Tone = "plain", holds: Holds | None = None) -> None:
         """One line of our own words to the operator, for as long as it holds."""
         self._board.say(Clean(text), tone, self._clock(), holds)
@@ -265,6 +276,7 @@ class FleetScreen(Screen[None]):
     def paste_dropped(self, characters: int, *, ended: bool) -> None:
         """Say that a paste was not taken: too long, or it had no end."""
         why = "too long" if ended else "its end never came"
+        self._quiet.broken()
         self.say(f"a paste of {characters:,} characters was dropped: {why}", "attention")
 
     # -------------------------------------------------------------- where the operator looks
@@ -342,7 +354,7 @@ class FleetScreen(Screen[None]):
             self.say("the console is still starting", holds=lambda: not self.furnished)
             return
         request = self._hub.fleet.requests[key]
-        self._sight.shown = Shown(key, request.digest, self._clock())
+        self._sight.shown = Shown(key, request.digest, self._hub.steady(), self._clock())
         self.add_class("-carded")
         self.remove_class("-facts")
         if focus:
@@ -361,12 +373,15 @@ class FleetScreen(Screen[None]):
     def back(self) -> None:
         """Close what is open, the topmost first."""
         if self.has_class("-facts"):
-            self.remove_class("-facts")
-            self.set_focus(self._board.roster, scroll_visible=False)
+            self._put_facts_away()
         elif self._sight.shown is not None:
             self.close_card()
         else:
             self.set_focus(self._board.roster, scroll_visible=False)
+
+    def _put_facts_away(self) -> None:
+        self.remove_class("-facts")
+        self.set_focus(self._board.roster, scroll_visible=False)
 
     def toggle_facts(self) -> None:
         """Show the facts where there is no room for them beside."""
@@ -398,7 +413,7 @@ class FleetScreen(Screen[None]):
     @on(RequestCard.Shown)
     def _card_painted(self, event: RequestCard.Shown) -> None:
         if self._sight.shown is not None and event.request_key == self._sight.shown.key:
-            self._sight.shown.painted(self._clock())
+            self._sight.shown.painted(self._hub.steady())
 
     @on(RequestCard.EndSeen)
     def _card_read(self, event: RequestCard.EndSeen) -> None:
@@ -445,5 +460,5 @@ class FleetScreen(Screen[None]):
         if drawer is not None and not drawer.is_open:
             self.remove_class("-asking")
         if self._sight.shown is not None:
-            self._sight.shown.disturbed(self._clock())
+            self._sight.shown.disturbed(self._hub.steady())
         self._board.entered.clear()

@@ -12,7 +12,7 @@ from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.gate import Gated
 from console.fleet.state import Request, Session
 from console.screens import steering
-from console.screens.asking import Ask
+from console.screens.asking import Ask, Drafts
 from console.screens.availability import Standing, standing
 from console.screens.deciding import decision
 from console.screens.handlers import Decide, Steer
@@ -44,6 +44,7 @@ class Interventions:
         *,
         show: Callable[[RequestKey], None],
         asking: Callable[[], None],
+        uncover: Callable[[], None],
         begin: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         """Create them.
@@ -56,6 +57,7 @@ class Interventions:
             clock: Milliseconds since 1970 UTC.
             show: Puts a request on the card.
             asking: Told when the drawer opens.
+            uncover: Puts away what stands where the roster and the card are.
             begin: Runs what has to be waited for.
         """
         self._hub = hub
@@ -65,6 +67,7 @@ class Interventions:
         self._clock = clock
         self._show = show
         self._asking = asking
+        self._uncover = uncover
         self._begin = begin
 
     # -------------------------------------------------------------- keys
@@ -91,12 +94,14 @@ class Interventions:
             self._show(behind.key)
             self._say_of_card(Clean(f"another request: {again}"))
             return
+        # What has changed and is not painted yet has not been read either.
+        self._board.show_card(shown, self._clock())
         request = self.fleet.requests.get(shown.key)
         session = self.fleet.sessions.get(shown.key.owner)
         if request is None or session is None or not request.open:
             self._say_of_card(Clean(f"{self._named(action)}: the request has ended"), "attention")
-        elif early := shown.too_new(self._clock()):
-            self._say_of_card(early, "attention", lambda: bool(shown.too_new(self._clock())))
+        elif early := shown.too_new(self._hub.steady()):
+            self._say_of_card(early, "attention", lambda: bool(shown.too_new(self._hub.steady())))
         elif self._refuse(action, request):
             return
         elif self._board.decided(request.key):
@@ -109,7 +114,10 @@ class Interventions:
     def steer(self, action: Action, flow: Steer) -> None:
         """Act on the selected session."""
         session = self._sight.session
-        if not self._sight.aimed:
+        if self._board.covered:
+            self._uncover()
+            self.say(Clean(f"look first, then {self._keys.shown(action.id)} again"), "attention")
+        elif not self._sight.aimed:
             self.say(Clean("the session that was selected is gone: select one first"), "attention")
         elif not self._refuse(action, self._sight.request()) and session is not None:
             flow(self, session)
@@ -176,13 +184,13 @@ class Interventions:
     def seen(self, request: Request) -> Seen:
         shown = self._sight.shown
         if shown is not None and shown.key == request.key:
-            return shown.seen(self._clock())
-        return Seen(request.digest, self._clock(), whole=False)
+            return shown.seen(self._hub.steady())
+        return Seen(request.digest, self._hub.steady(), whole=False)
 
     def gate(self, intent: Intent) -> Gated | Refusal:
         return self._hub.gate(intent)
 
-    def submit(self, intent: Intent, *, sure: bool = False) -> None:
+    def submit(self, intent: Intent, *, sure: bool = False, drafts: Drafts = ()) -> None:
         gated = self._hub.gate(intent)
         if isinstance(gated, Refusal):
             shown = self._sight.shown
@@ -194,11 +202,18 @@ class Interventions:
             return
         session = self.fleet.sessions[gated.target]
         if gated.confirm and not sure:
-            steering.confirm(self, session, gated, lambda: self._renewed(intent, session))
+            steering.confirm(self, session, gated, lambda: self._renewed(intent, session), drafts=drafts)
             return
+        # Begun at once: the next key may be in the queue already, and must find that this one was taken.
+        trail = self._hub.begin(intent)
+        if trail.id not in self.fleet.trails:
+            self.say(trail.reason, "attention")
+            return
+        if self._board.drawer is not None:
+            self._board.drawer.forget(drafts)
         if gated.notes:
             self.say(Clean("; ".join(gated.notes)))
-        self._begin(self._send(intent))
+        self._begin(self._hub.dispatch(trail))
 
     def _renewed(self, intent: Intent, session: Session) -> Intent:
         """The command as of now, after the operator has agreed to what it means."""
@@ -208,8 +223,3 @@ class Interventions:
         return decision(
             self, session, request, option=intent.option, note=intent.note, text=intent.text, fields=intent.fields
         )
-
-    async def _send(self, intent: Intent) -> None:
-        trail = await self._hub.submit(intent)
-        if trail.id not in self.fleet.trails:
-            self.say(trail.reason, "attention")

@@ -25,6 +25,7 @@ def ask(store: Store, ours: frozenset[str], leave: Callable[[], None]) -> Ask:
         about=consequences(store, ours),
         choices=(Choice("quit", Clean("y"), Clean("quit"), also="q"),),
         then=lambda _: leave(),
+        anywhere=True,
     )
 
 

@@ -11,12 +11,15 @@ from watchfloor.text import Clean
 
 
 class Shown:
-    """Keys count only for what stood still before the operator's eyes. All times are the console's, in milliseconds."""
+    """Keys count only for what stood still before the operator's eyes.
 
-    def __init__(self, key: RequestKey, digest: str, now: int) -> None:
+    All times are milliseconds of the clock that is never set, but for `put_at`, which is local.
+    """
+
+    def __init__(self, key: RequestKey, digest: str, now: int, put_at: int) -> None:
         """A request is put on the card."""
         self.key = key
-        self.put_at = now
+        self.put_at = put_at
         self.whole = False
         self._opened: int | None = None
         self._changed = now

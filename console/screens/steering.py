@@ -12,10 +12,10 @@ from console.fleet.facts import Intent, Refusal
 from console.fleet.gate import Gated
 from console.fleet.state import Session
 from console.screens import effects
-from console.screens.asking import NOTHING, Answer, Ask, Choice, TextBox
+from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
 from console.screens.desk import Desk
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import Primitive, ReseedMode
+from watchfloor.words import Primitive, ReseedMode, verb
 
 _VERB: Final[Mapping[Primitive, str]] = MappingProxyType({Primitive.RESEED: "clear", Primitive.SEND: "send"})
 
@@ -49,8 +49,10 @@ def written(text: str) -> Clean:
 def send(desk: Desk, session: Session) -> None:
     """Ask for a message; the line above the text says what sending will do as things stand."""
 
+    draft = (Primitive.SEND, session.key, session.attempt)
+
     def then(answer: Answer) -> None:
-        desk.submit(intent(desk, session, Primitive.SEND, text=answer.text, turn=session.turn))
+        desk.submit(intent(desk, session, Primitive.SEND, text=answer.text, turn=session.turn), drafts=[draft])
 
     desk.ask(
         Ask(
@@ -59,7 +61,7 @@ def send(desk: Desk, session: Session) -> None:
             text=TextBox(check=written),
             then=then,
             ended=gone(desk, session),
-            draft=(Primitive.SEND, session.key, session.attempt),
+            draft=draft,
         )
     )
 
@@ -116,7 +118,7 @@ def stop(desk: Desk, session: Session) -> None:
     )
 
 
-def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Intent]) -> None:
+def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Intent], *, drafts: Drafts = ()) -> None:
     """Ask for what the gate wants agreed to, then send what `again` makes of the command.
 
     A way without those consequences is offered first, where there is one.
@@ -124,19 +126,20 @@ def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Inte
     choices: list[Choice] = []
     if gated.gentle is not None:
         choices.append(Choice("gently", Clean("u"), Clean("rather queue it until the turn ends")))
-    verb = _VERB.get(gated.primitive, gated.primitive.value)
-    label = Clean(f"yes, {verb} it" if gated.primitive in _VERB else f"yes, {verb}")
+    done = verb(gated.primitive.value, gated.option.kind if gated.option is not None else None)
+    word = _VERB.get(gated.primitive, done)
+    label = Clean(f"yes, {word} it" if gated.primitive in _VERB else f"yes, {word}")
     choices.append(Choice("yes", Clean("y"), label, tone="failed"))
 
     def then(answer: Answer) -> None:
         command = again()
         if answer.values[0] == "gently" and gated.gentle is not None:
             command = replace(command, priority=gated.gentle)
-        desk.submit(command, sure=True)
+        desk.submit(command, sure=True, drafts=drafts)
 
     desk.ask(
         Ask(
-            title=((Clean(f"{verb} {_named(desk, session)}?"), "failed"),),
+            title=((Clean(f"{word} {_named(desk, session)}?"), "failed"),),
             about=tuple((Clean(line), "plain") for line in gated.confirm),
             choices=tuple(choices),
             then=then,

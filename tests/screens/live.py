@@ -76,6 +76,11 @@ class Console:
     async def asked(self, name: str) -> None:
         await self.until(lambda: self.session(name).open_requests(), f"{name} asks")
 
+    async def paused(self) -> None:
+        """Wait until keys act again after a text was written."""
+        screen = self.app.fleet_screen
+        await self.until(lambda: not screen.writing, "a pause after what was written")
+
     async def armed(self) -> None:
         """Wait until the card on the screen counts keys."""
         await self.until(lambda: (card := self.card.card) is not None and card.armed == "armed", "the card is armed")

@@ -29,12 +29,17 @@ STEP_S = 0.01
 
 
 class Clock:
-    """A clock that stands until a test moves it. Milliseconds since 1970 UTC."""
+    """A clock that stands until a test moves it. Milliseconds since 1970 UTC, `set_by` more than have gone by."""
 
     def __init__(self, now: int = NOON) -> None:
         self.now = now
+        self.set_by = 0
 
     def __call__(self) -> int:
+        return self.now + self.set_by
+
+    def steady(self) -> int:
+        """The same without what the clock was set by."""
         return self.now
 
 
@@ -47,6 +52,7 @@ def console(
         targets=rest.pop("targets", ()),
         config=Config(path=where / "config.toml", ascii=ascii),
         clock=clock,
+        steady=clock.steady,
         by="ops",
         audit=Audit(where / "audit", clock=clock),
         read_only=read_only,
@@ -62,20 +68,20 @@ class StagedHost(ScriptedHost):
         self._app = app
         self._clock = clock
         super().__init__(name=name, live=False)
-        self.now = clock.now
+        self.now = clock()
         self.fleet = app.hub.fleet
         self.contact(Contact.LIVE)
         self.welcome(role)
         self.tell(f.Watching(session="*", from_pos=0, through=0))
 
     def tell(self, *frames: f.HostFrame | f.UnknownFrame) -> Changes:
-        self.now = self._clock.now
+        self.now = self._clock()
         changes = super().tell(*frames)
         self._app.take(changes)
         return changes
 
     def contact(self, contact: Contact, why: str = "", tries: int = 0) -> Changes:
-        self.now = self._clock.now
+        self.now = self._clock()
         fact = ContactFact(self.name, contact, self.now, clean_line(why) if why else NOTHING, tries)
         changes = self.fleet.apply([fact], self.now)
         self._app.take(changes)
@@ -83,7 +89,7 @@ class StagedHost(ScriptedHost):
 
     def ago(self, seconds: float) -> int:
         """A moment in the past, by the host's clock."""
-        return self._clock.now - int(seconds * 1000)
+        return self._clock() - int(seconds * 1000)
 
 
 async def shown(pilot: Pilot[int], app: Watchfloor) -> None:

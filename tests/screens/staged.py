@@ -56,10 +56,8 @@ async def staged(folder: Path, size: tuple[int, int] = LARGE, **rest: Any) -> As
     async with app.run_test(size=size) as pilot:
         stage = Stage(Console(app, pilot), clock, StagedHost(app, clock))
 
-        async def submit(intent: Intent) -> Trail:
-            stage.sent.append(intent)
-            app.take(app.hub.fleet.requested(intent, clock.now))
-            return app.hub.fleet.trails[intent.id]
+        async def dispatch(trail: Trail) -> None:
+            stage.sent.append(trail.intent)
 
-        app.hub.submit = submit  # type: ignore[method-assign]
+        app.hub.dispatch = dispatch  # type: ignore[method-assign]
         yield stage

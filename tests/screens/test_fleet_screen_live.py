@@ -195,6 +195,7 @@ async def test_a_message_goes_where_the_prompt_says(host: Host, tmp_path: Path) 
         await console.press("enter")
         await console.until(lambda: "read by the agent" in console.trail, "the message is read")
         await console.select("listener")
+        await console.paused()
         await console.press("s")
         assert "now: starts a turn" in console.asking
         await console.type("hi")
@@ -215,6 +216,7 @@ async def test_pause_and_resume(host: Host, tmp_path: Path) -> None:
         await console.press("s")
         assert "now: queues until it is resumed" in console.asking
         await console.press("escape")
+        await console.paused()
         await console.press("r")
         await console.state("worker", Lifecycle.RUNNING)
         await console.until(lambda: "resume: " in console.trail and "effect seen" in console.trail, "resumed")

@@ -147,12 +147,14 @@ async def test_a_text_that_was_not_sent_is_there_when_the_same_is_asked_again(st
     await stage.console.select("alpha")
     await stage.press("s", *"half", "escape")
     await stage.console.select("beta")
+    await stage.show(ms=1_000)
     await stage.press("s", *"other", "enter")
     await stage.console.select("alpha")
+    await stage.show(ms=1_000)
     await stage.press("s", *"way", "enter")
     assert [intent.text for intent in stage.sent] == ["other", "halfway"]
     stage.host.summary("alpha", attempt=2)
-    await stage.show()
+    await stage.show(ms=1_000)
     await stage.press("s", "x", "enter")
     assert stage.sent[-1].text == "x"
 

@@ -144,6 +144,11 @@ async def test_one_key_never_stands_for_a_wider_option(stage: Stage) -> None:
     assert not stage.sent  # the list has only just come up
     await stage.show(ms=1_000)
     await stage.press("1")
+    assert "Always: stays in force after this session" in stage.console.asking
+    await stage.show(ms=1_000)
+    await stage.press("1", "enter")
+    assert not stage.sent
+    await stage.press("y")
     assert [intent.option for intent in stage.sent] == ["wide"]
 
 

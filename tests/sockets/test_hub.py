@@ -18,10 +18,12 @@ from console.audit import Audit, verify
 from console.fleet.changes import Changes
 from console.fleet.facts import Intent, SessionKey
 from console.hub import Hub
+from console.intake import Intake
 from tests.sockets.cli_kit import ANN, hosting, observed, writes
 from watchfloor.connector import Target
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host, wall_clock
+from watchfloor.protocol.frames import Outcome
 from watchfloor.words import Contact, EffectState, Lifecycle, OutcomeKind, Primitive
 
 WAIT_S = 20.0
@@ -306,3 +308,50 @@ async def test_a_word_that_does_not_come_back_is_unknown(host: Host, hub: Hub) -
     assert trail.outcome is OutcomeKind.UNKNOWN
     assert "no word came back within 0 s" in trail.reason
     assert await hub.until(lambda: trail.outcome is OutcomeKind.APPLIED, WAIT_S), "the word that came late counts"
+
+
+async def test_what_cannot_be_taken_up_costs_itself_only(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrival = Intake.arrival
+
+    def failing(self: Intake, item: Any) -> Any:
+        frame = getattr(item, "frame", None)
+        if isinstance(frame, Outcome) and frame.id == "first":
+            raise OverflowError("too much")
+        return arrival(self, item)
+
+    def listening(source: str, items: Any) -> None:
+        raise KeyError("whoever listens in fails")
+
+    monkeypatch.setattr(Intake, "arrival", failing)
+    hub = _hub(tmp_path, on_items=listening)
+    hub.start([_target(host)])
+    try:
+        await _shown(hub, lifecycle=Lifecycle.WAITING)
+        source = hub.fleet.sources["local"]
+        before = source.fault_count
+        assert before > 0, "that nobody could listen is counted"
+        first = await hub.submit(replace(_intent(Primitive.SEND, text="one"), id="first"))
+        second = await hub.submit(_intent(Primitive.PAUSE, interrupt=True))
+        assert (await hub.settle(second.id, WAIT_S)).effect is EffectState.SEEN
+        assert first.outcome is None
+        assert any(fault.reason == "it could not be taken up: OverflowError: too much" for fault in source.faults)
+        assert [line["what"] for line in _lines(tmp_path) if line["id"] == second.id] == [
+            "requested",
+            "outcome",
+            "effect",
+        ]
+    finally:
+        await hub.close()
+
+
+async def test_a_command_that_was_begun_is_sent_once(host: Host, hub: Hub) -> None:
+    hub.start([_target(host)])
+    await _shown(hub, lifecycle=Lifecycle.WAITING)
+    trail = hub.begin(_intent(Primitive.SEND, text="more"))
+    assert (trail.sent_at, hub.fleet.trails[trail.id]) == (None, trail)
+    await asyncio.gather(hub.dispatch(trail), hub.dispatch(trail), hub.submit(trail.intent))
+    await hub.settle(trail.id, 0.2)
+    assert trail.sent_at is not None
+    assert host.core.session("writer").summary()["mailbox"].queued == 1  # type: ignore[attr-defined]

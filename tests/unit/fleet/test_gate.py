@@ -458,6 +458,74 @@ def test_free_text_only_where_it_is_taken(host: ScriptedHost) -> None:
     passed(host, host.decision(loose, None, fields={"branch": "another"}))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        (m.FormField.model_validate({"name": "why", "type": "text", "label": "Why"}), " \n"),
+        (m.FormField.model_validate({"name": "why", "type": "text", "label": "Why"}), ""),
+        (m.FormField.model_validate({"name": "why", "type": "secret", "label": "Why"}), ""),
+        (
+            m.FormField.model_validate(
+                {"name": "why", "type": "many", "label": "Why", "choices": [{"value": "a", "label": "A"}]}
+            ),
+            [],
+        ),
+    ],
+)
+def test_an_answer_that_is_required_says_something(host: ScriptedHost, field: m.FormField, value: Any) -> None:
+    asked = host.question("q1", fields=[field])
+    assert refused(host, host.decision(asked, None, fields={"why": value})) == (
+        OutcomeKind.INVALID,
+        "Why: an answer is required",
+    )
+    optional = host.question("q2", fields=[field.model_copy(update={"required": False})])
+    passed(host, host.decision(optional, None, fields={"why": value}))
+
+
+def test_a_text_for_a_field_that_is_required_says_something(host: ScriptedHost) -> None:
+    field = m.FormField.model_validate({"name": "why", "type": "text", "label": "Why"})
+    assert refused(host, host.decision(host.question(fields=[field]), None, text="  "))[1] == (
+        "Why: an answer is required"
+    )
+    assert refused(host, host.decision(host.question("q2"), None, text=" "))[1] == "an answer is required"
+
+
+# --- once only -----------------------------------------------------------------------------
+
+
+def test_a_request_is_decided_once_from_here(host: ScriptedHost) -> None:
+    asked = host.ask()
+    first, second = host.decision(asked), host.decision(asked, "no", id="another")
+    passed(host, second)
+    host.fleet.requested(first, host.now)
+    assert refused(host, second) == (OutcomeKind.ALREADY_DECIDED, "your decision (approve) is on its way already")
+    host.outcome(first.id)
+    assert refused(host, second)[1] == "your decision (approve) was taken already"
+    other = host.ask("r2")
+    passed(host, host.decision(other))
+
+
+def test_a_decision_that_was_not_taken_leaves_room_for_another(host: ScriptedHost) -> None:
+    asked = host.ask()
+    first = host.decision(asked)
+    host.fleet.requested(first, host.now)
+    host.outcome(first.id, OutcomeKind.REFUSED)
+    passed(host, host.decision(asked, "no", id="another"))
+
+
+# --- the clock -----------------------------------------------------------------------------
+
+
+def test_arming_is_counted_by_a_clock_that_is_never_set(host: ScriptedHost) -> None:
+    asked = host.ask()
+    digest = host.fleet.requests[asked].digest
+    decision = host.decision(asked, seen=Seen(digest, 5_000, whole=True))
+    assert refused(host, decision, steady=5_100)[1] == "armed in 0.2 s"
+    passed(host, decision, steady=5_300)
+    host.now -= 3_600_000
+    passed(host, decision, steady=5_300)
+
+
 # --- confirmations that are not traits -----------------------------------------------------
 
 
@@ -483,6 +551,39 @@ def test_stop_is_confirmed_and_names_its_children(host: ScriptedHost) -> None:
 )
 def test_what_is_confirmed(host: ScriptedHost, primitive: Primitive, arguments: dict[str, Any], asks: bool) -> None:
     assert bool(passed(host, host.intent(primitive, **arguments)).confirm) is asks
+
+
+@pytest.mark.parametrize(
+    ("wide", "lines"),
+    [
+        (
+            {"persists": True},
+            ("Do it: stays in force after this session", "grants: rm -rf", "the source says: careful"),
+        ),
+        ({"scope": "global"}, ("Do it: everywhere", "grants: rm -rf", "the source says: careful")),
+        (
+            {"scope": "agent", "persists": True},
+            (
+                "Do it: for this agent, in all its sessions, stays in force after this session",
+                "grants: rm -rf",
+                "the source says: careful",
+            ),
+        ),
+        ({"scope": "session"}, ()),
+        ({"confirm": True}, ("careful",)),
+    ],
+)
+@pytest.mark.parametrize("kind", [OptionKind.ALLOW, OptionKind.DENY])
+def test_what_outlives_the_session_is_confirmed_and_named(
+    host: ScriptedHost, wide: dict[str, Any], lines: tuple[str, ...], kind: OptionKind
+) -> None:
+    option = m.Option.model_validate(
+        {"id": "it", "label": "Do it", "kind": kind, "grants": ["rm -rf"], "note": "careful", **wide}
+    )
+    asked = host.ask(options=[option, DENY])
+    # To deny once what was asked to be confirmed is always safe.
+    expected = () if kind is OptionKind.DENY and "confirm" in wide else lines
+    assert passed(host, host.decision(asked, "it")).confirm == expected
 
 
 # --- can -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from console.fleet.facts import OutcomeFact
 from console.fleet.state import Trail
 from console.fleet.trail import GIVE_UP_MS, overlay
 from console.fleet.trail_view import trail_brief, trail_segment
@@ -52,6 +53,15 @@ def test_the_effect_may_overtake_the_acknowledgement(host: ScriptedHost) -> None
     assert trail.effect is None
     ack(host, trail)
     assert trail.effect is SEEN
+
+
+@pytest.mark.parametrize("grace_s", [float("inf"), float("nan"), -5.0, 1e300, 10**400, "soon", True])
+def test_a_grace_time_that_nobody_waits_for_changes_nothing(host: ScriptedHost, grace_s: Any) -> None:
+    trail = host.send(Primitive.STOP)
+    fact = OutcomeFact("here", trail.id, OutcomeKind.APPLIED, None, {"grace_s": grace_s}, host.now, None)
+    changes = host.fleet.apply([fact], host.now)
+    assert trail.id in changes.trails
+    assert trail.due_at == host.now + 1000 * (15 if grace_s is not True else 6)
 
 
 def test_an_acknowledgement_counts_once(host: ScriptedHost) -> None:
