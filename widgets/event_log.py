@@ -12,7 +12,7 @@ from textual.strip import Strip
 from watchfloor.text import Clean
 from widgets.cells import crop, fit, flat, skip, width_of
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of, tone_classes, tone_css
+from widgets.painting import LineView, strip_of
 from widgets.tones import Tone
 
 
@@ -79,24 +79,20 @@ class EventLog(LineView):
         Binding("right", "shift(1)", "Right", show=False),
     ]
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*tone_classes("event-log"), "event-log--cut", "event-log--cursor"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"event-log--cut", "event-log--cursor"}
     """
     | Class | Description |
     | :- | :- |
-    | `event-log--tone-…` | A text of that tone. |
     | `event-log--cut` | The mark where a line goes on beyond the edge. |
     | `event-log--cursor` | The ground of the selected line while the keys are here. |
     """
 
-    DEFAULT_CSS = (
-        tone_css("EventLog", "event-log")
-        + """
+    DEFAULT_CSS = """
     EventLog {
         & > .event-log--cut { color: $wf-attention; }
         & > .event-log--cursor { background: $wf-cursor; }
     }
     """
-    )
 
     ALLOW_SELECT = False
 

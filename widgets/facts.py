@@ -10,7 +10,7 @@ from textual.strip import Strip
 from watchfloor.text import Clean
 from widgets.cells import fit, width_of, wrap
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of, tone_classes, tone_css
+from widgets.painting import LineView, strip_of
 from widgets.tones import Tone
 
 FactRow: TypeAlias = tuple[Clean, Clean, Tone] | tuple[Clean, Clean, Tone, int]
@@ -32,22 +32,18 @@ class Facts(LineView, can_focus=False):
 
     PREFIX = "facts"
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*tone_classes("facts"), "facts--label"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"facts--label"}
     """
     | Class | Description |
     | :- | :- |
-    | `facts--tone-…` | A value of that tone. |
     | `facts--label` | The labels. |
     """
 
-    DEFAULT_CSS = (
-        tone_css("Facts", "facts")
-        + """
+    DEFAULT_CSS = """
     Facts {
         & > .facts--label { color: $wf-quiet; }
     }
     """
-    )
 
     ALLOW_SELECT = False
 

@@ -15,7 +15,7 @@ from watchfloor.text import Clean
 from widgets.cells import flat, wrap
 from widgets.columns import LEAD, columns_for
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of, tone_classes, tone_css
+from widgets.painting import LineView, strip_of
 from widgets.roster_layout import header_text, row_pieces
 from widgets.roster_view import RosterRow, RosterRows
 
@@ -49,7 +49,6 @@ class Roster(LineView):
     ]
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *tone_classes("roster"),
         "roster--header",
         "roster--cursor",
         "roster--bar",
@@ -57,15 +56,12 @@ class Roster(LineView):
     """
     | Class | Description |
     | :- | :- |
-    | `roster--tone-…` | A text of that tone. |
     | `roster--header` | The line of headings. |
     | `roster--cursor` | The ground of the selected row. |
     | `roster--bar` | The mark at the left edge of the selected row. |
     """
 
-    DEFAULT_CSS = (
-        tone_css("Roster", "roster")
-        + """
+    DEFAULT_CSS = """
     Roster {
         & > .roster--header { color: $wf-quiet; text-style: bold; }
         & > .roster--cursor { background: $wf-cursor; }
@@ -73,7 +69,6 @@ class Roster(LineView):
         &:focus > .roster--bar { color: $wf-attention; }
     }
     """
-    )
 
     ALLOW_SELECT = False
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from rich.style import Style
 from textual.strip import Strip
 
 from widgets.cells import crop, width_of
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import Painted, strip_of, tone_classes, tone_css
+from widgets.painting import Painted, strip_of
 from widgets.tones import Segment
 
 
@@ -36,16 +36,7 @@ class StatusBar(Painted):
 
     PREFIX = "status-bar"
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = tone_classes("status-bar")
-    """
-    | Class | Description |
-    | :- | :- |
-    | `status-bar--tone-…` | A piece of that tone. |
-    """
-
-    DEFAULT_CSS = (
-        tone_css("StatusBar", "status-bar")
-        + """
+    DEFAULT_CSS = """
     StatusBar {
         height: 1;
         width: 1fr;
@@ -53,7 +44,6 @@ class StatusBar(Painted):
         color: $wf-plain;
     }
     """
-    )
 
     ALLOW_SELECT = False
 
