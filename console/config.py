@@ -6,13 +6,14 @@ Every error names file, line and key, and says what to do; all errors of a file 
 from __future__ import annotations
 
 import os
-import stat
 import tomllib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from console.files import expanded, read
 from watchfloor.errors import ConfigError
 
 RecordWord: TypeAlias = Literal["all", "watched", "none"]
@@ -68,14 +69,17 @@ class Config:
 
 
 def config_path() -> Path:
-    """Where the configuration is: `WATCHFLOOR_CONFIG`, else below the user's configuration folder."""
+    """Where the configuration is: `WATCHFLOOR_CONFIG`, else below the user's configuration folder.
+
+    Raises ConfigError where that is not known.
+    """
     if named := os.environ.get("WATCHFLOOR_CONFIG"):
-        return Path(named).expanduser()
+        return expanded(named)
     return _base("XDG_CONFIG_HOME", "~/.config") / "watchfloor" / "config.toml"
 
 
 def state_folder() -> Path:
-    """Where this console keeps what it writes: audit files and its log."""
+    """Where this console keeps what it writes: audit files and its log. Raises ConfigError where that is not known."""
     return _base("XDG_STATE_HOME", "~/.local/state") / "watchfloor"
 
 
@@ -89,7 +93,7 @@ def load(path: Path | None = None) -> Config:
     named = path is not None or bool(os.environ.get("WATCHFLOOR_CONFIG"))
     where = path or config_path()
     try:
-        text = where.read_bytes().decode("utf-8")
+        text = read(where).decode("utf-8")
     except FileNotFoundError:
         if named:
             raise ConfigError(f"{where}: there is no such file; `watchfloor config init` writes one") from None
@@ -105,25 +109,26 @@ def parse(text: str, where: Path) -> Config:
     """The configuration from TOML; `where` names it in errors. Raises ConfigError as `load` does."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: it is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{where}: its values are nested too deeply") from None
+    except ValueError as error:
+        why = error if isinstance(error, tomllib.TOMLDecodeError) else "a number has too many digits"
+        raise ConfigError(f"{where}: it is not TOML: {why}") from None
     reader = _Reader(text, where)
     config = _config(reader, data, where)
     if reader.faults:
-        raise ConfigError("\n".join(fault.text for fault in sorted(reader.faults, key=lambda fault: fault.line)))
+        told = [fault.text for fault in sorted(reader.faults, key=lambda fault: fault.line)]
+        more = [f"{where}: and {reader.untold} more"] if reader.untold else []
+        raise ConfigError("\n".join([*told, *more]))
     return config
 
 
 def read_token(path: Path) -> str:
     """The token in the file: its first line. Raises ConfigError when others may read it, or there is none."""
-    where = path.expanduser()
+    where = expanded(path)
     try:
-        # Asked of the open file, so that what is checked is what is read.
-        with where.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise ConfigError(f"{where}: others may read this token file; run: chmod 600 {where}")
-            token = file.readline(4097).decode("ascii").strip()
+        line, _, _ = read(where, private=True).partition(b"\n")
+        token = line.decode("ascii").strip()
     except FileNotFoundError:
         raise ConfigError(f"{where}: there is no such token file") from None
     except UnicodeDecodeError:
@@ -148,11 +153,19 @@ def env_token(name: str, for_what: str) -> str:
 def _base(variable: str, otherwise: str) -> Path:
     named = os.environ.get(variable)
     # Relative folders in these variables are to be ignored, by the convention that defines them.
-    return Path(named) if named and Path(named).is_absolute() else Path(otherwise).expanduser()
+    if named and Path(named).is_absolute():
+        return Path(named)
+    try:
+        return Path(otherwise).expanduser()
+    except RuntimeError:
+        raise ConfigError(f"your home folder is not known: set HOME, or {variable}") from None
 
 
 # --- checking ------------------------------------------------------------------------------
 
+_TOLD: Final = 20
+"""Faults of one file that are told; whoever has more has given another file."""
+_LONGEST: Final = 80
 _Key: TypeAlias = tuple[str | int, ...]
 
 _TOP_KEYS: Final = ("source", "theme", "read_only", "audit", "mouse", "ascii")
@@ -173,8 +186,12 @@ class _Reader:
     text: str
     where: Path
     faults: list[_Fault] = field(default_factory=list)
+    untold: int = 0
 
     def fault(self, key: _Key, says: str) -> None:
+        if len(self.faults) == _TOLD:
+            self.untold += 1
+            return
         line = _line_of(self.text, key)
         self.faults.append(_Fault(line, f"{self.where}:{line}: {_shown(key)}: {says}"))
 
@@ -210,7 +227,7 @@ class _Reader:
             return value
         near = _near(value, words)
         hint = f"did you mean {near!r}?" if near else f"it must be one of: {', '.join(words)}"
-        self.fault((*at, name), f"{value!r} is not known; {hint}")
+        self.fault((*at, name), f"{_cut(value)!r} is not known; {hint}")
         return None
 
 
@@ -270,7 +287,7 @@ def _source(reader: _Reader, table: Mapping[str, Any], at: _Key, index: int) -> 
         name=name,
         url=url,
         token_env=env,
-        token_file=None if file is None else _beside(reader.where, file),
+        token_file=None if file is None else _beside(reader, (*at, "token_file"), file),
         record="watched" if record == "watched" else "none" if record == "none" else "all",
     )
 
@@ -279,17 +296,25 @@ def url_fault(url: str) -> str | None:
     """Why the text cannot be the URL of a source; None when it can. Says nothing of whether somebody answers there."""
     scheme, mark, rest = url.partition("://")
     if not mark or not scheme or not rest:
-        return f"{url!r} is not a URL; write it as ws://HOST:PORT"
+        return f"{_cut(url)!r} is not a URL; write it as ws://HOST:PORT"
     if "@" in rest.partition("/")[0]:
         return "a URL must not hold a user or a password; use a token file"
     if not rest.partition("/")[0]:
-        return f"{url!r} names no host; write it as ws://HOST:PORT"
+        return f"{_cut(url)!r} names no host; write it as ws://HOST:PORT"
     return None
 
 
-def _beside(where: Path, file: str) -> Path:
+def _beside(reader: _Reader, key: _Key, file: str) -> Path | None:
     """A relative token file lies beside the configuration that names it, wherever the console is started."""
-    return where.parent / Path(file).expanduser()
+    try:
+        return reader.where.parent / expanded(file)
+    except ConfigError as fault:
+        reader.fault(key, str(fault))
+        return None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _near(word: str, known: Sequence[str]) -> str | None:
@@ -313,25 +338,27 @@ def _shown(key: _Key) -> str:
     """The key as an operator would say it: `source 2: url`."""
     match key:
         case ("source", int(index), *rest):
-            return ": ".join([f"source {index + 1}", *(str(part) for part in rest)])
+            return ": ".join([f"source {index + 1}", *(_cut(str(part)) for part in rest)])
         case _:
-            return ".".join(str(part) for part in key)
+            return ".".join(_cut(str(part)) for part in key)
 
 
 def _line_of(text: str, key: _Key) -> int:
     """The line where the statement begins that brings the key, found by the parser itself: the first beginning of the
     file that is TOML and holds the key. Only run to tell a fault."""
     lines = text.splitlines(keepends=True)
-    begins = 1
-    for end in range(1, len(lines) + 1):
-        try:
-            data: Any = tomllib.loads("".join(lines[:end]))
-        except tomllib.TOMLDecodeError:
-            continue  # inside of a value of several lines
-        if _holds(data, key):
-            return begins
-        begins = end + 1
-    return 1
+
+    def held(begin: int) -> bool:
+        """Is the key held by the shortest beginning of the file that is TOML and has so many lines at least?"""
+        for end in range(begin, len(lines) + 1):
+            try:
+                return _holds(tomllib.loads("".join(lines[:end])), key)
+            except ValueError:
+                continue  # inside of a value of several lines
+        return False
+
+    found = bisect_left(range(1, len(lines) + 1), True, key=held) + 1
+    return found if found <= len(lines) else 1
 
 
 def _holds(data: Any, key: _Key) -> bool:

@@ -68,6 +68,8 @@ def _unexpected(error: Exception) -> str:
     story = "".join(traceback.format_exception(error))
     try:
         logs.append(f"{at} {os.getpid()} unexpected: {story}")
+    except ConfigError as fault:
+        return f"{what}; it could not be written down: {fault}"
     except OSError as fault:
         return f"{what}; it could not be written to {logs.log_path()}: {fault.strerror or fault}"
     return f"{what}; what happened is in {logs.log_path()}"

@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 
 from console.config import state_folder
+from watchfloor.errors import ConfigError
 from watchfloor.text import clean, redact
 
 
 def log_path() -> Path:
+    """Where the log is. Raises ConfigError where that is not known."""
     return state_folder() / "watchfloor.log"
 
 
@@ -32,13 +34,14 @@ class _LogFile(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             append(self.format(record))
-        except OSError:
+        except (OSError, ConfigError):
             # There is no other place for it: the terminal belongs to the console, or to somebody's script.
             return
 
 
 def append(text: str) -> None:
-    """Append to the log, cleaned and masked. Raises OSError where it cannot be written."""
+    """Append to the log, cleaned and masked. Raises OSError where it cannot be written, ConfigError where to is
+    not known."""
     masked, _ = redact(clean(text))
     path = log_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

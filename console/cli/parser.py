@@ -270,9 +270,13 @@ def _address(text: str) -> tuple[str, int]:
 def fields(text: str) -> dict[str, Any]:
     """The answer's fields from JSON. Raises Usage; the message does not hold the text, which may be a secret."""
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise Usage('--fields must be a JSON object, as in \'{"branch": "main"}\'')
     return value
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON")

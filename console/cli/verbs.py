@@ -119,7 +119,12 @@ def _text(word: str) -> str:
     """The word itself, or standard input for `-`: what is secret, or long, does not belong into a command line."""
     if word != "-":
         return word
-    text = sys.stdin.read().rstrip("\n")
+    try:
+        text = sys.stdin.read().rstrip("\n")
+    except UnicodeDecodeError:
+        raise Usage("standard input is no text in UTF-8") from None
+    except OSError as fault:
+        raise Usage(f"standard input cannot be read: {fault.strerror or fault}") from None
     if not text:
         raise Usage("nothing was given on standard input")
     return text

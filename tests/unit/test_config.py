@@ -79,6 +79,9 @@ def test_the_template_is_the_defaults_and_so_it_is_without_its_comment_signs() -
         ),
         ("[source]\nname = 'x'", "/etc/config.toml:1: source: write each source as a table of its own"),
         ("a = [\n", "/etc/config.toml: it is not TOML: "),
+        (f"a = {'[' * 5000}{']' * 5000}", "/etc/config.toml: its values are nested too deeply"),
+        (f"a = {'9' * 6000}", "/etc/config.toml: it is not TOML: a number has too many digits"),
+        (f"theme = '{'x' * 5000}'", f"1: theme: '{'x' * 80}…' is not known"),
     ],
 )
 def test_a_fault_names_line_and_key_and_what_to_do(text: str, says: str) -> None:
@@ -119,6 +122,14 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_file() -> None:
     assert [fault.split(": ")[0] for fault in _faults(text)] == [
         f"/etc/config.toml:{line}" for line in (1, 2, 5, 6, 6, 7)
     ]
+
+
+def test_a_file_that_is_something_else_is_told_in_time_and_in_bounds() -> None:
+    text = "".join(f"key_{number} = {number}\n" for number in range(1000))
+    faults = _faults(text)
+    assert len(faults) == 21
+    assert faults[19].startswith("/etc/config.toml:20: key_19: there is no such key")
+    assert faults[20] == "/etc/config.toml: and 980 more"
 
 
 def test_a_value_of_several_lines_is_named_by_its_first() -> None:
@@ -169,7 +180,7 @@ def test_a_file_that_cannot_be_read_at_all(tmp_path: Path, raw: bytes, says: str
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="it cannot be read"):
+    with pytest.raises(ConfigError, match="it is a folder"):
         load(tmp_path)
 
 

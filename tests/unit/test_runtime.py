@@ -85,12 +85,22 @@ def test_a_draft_of_a_process_that_ended_is_swept(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "{}", '{"url": 1, "token": null, "name": "x", "pid": 1}', '{"url": "a", "name": "x", "pid": "1"}'],
+    [
+        "",
+        "[" * 50_000,
+        "\x80",
+        "{",
+        "[]",
+        "{}",
+        '{"url": 1, "token": null, "name": "x", "pid": 1}',
+        '{"url": "a", "name": "x", "pid": "1"}',
+    ],
 )
 def test_what_cannot_be_read_is_passed_over(place: Path, text: str) -> None:
     place.mkdir(mode=0o700)
     (place / "1-a.json").write_text(text)
     (place / "notes.txt").write_text("mine")
+    os.mkfifo(place / "2-b.json")
     assert runtime.hosts() == []
     assert (place / "notes.txt").exists()
 
@@ -108,6 +118,24 @@ def test_a_folder_that_others_may_write_to_is_not_used(place: Path) -> None:
 
     assert runtime.hosts() == []
     with pytest.raises(runtime.RuntimeFolderError, match=f"{place}: others may write to it; run: chmod 700"):
+        runtime.publish("ws://127.0.0.1:1", None, "x")
+
+
+def test_a_folder_of_all_users_is_not_to_be_made_private(place: Path) -> None:
+    place.mkdir()
+    place.chmod(0o1777)
+    with pytest.raises(runtime.RuntimeFolderError) as caught:
+        runtime.publish("ws://127.0.0.1:1", None, "x")
+    assert "choose a folder of your own, as in WATCHFLOOR_RUNTIME_DIR=" in str(caught.value)
+    assert "chmod" not in str(caught.value)
+
+
+def test_a_folder_below_the_home_may_be_named_with_a_tilde(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("WATCHFLOOR_RUNTIME_DIR", "~/x")
+    assert runtime.publish("ws://127.0.0.1:1", None, "x").parent == tmp_path / "x"
+    monkeypatch.setenv("WATCHFLOOR_RUNTIME_DIR", "~no-such-user/x")
+    with pytest.raises(runtime.RuntimeFolderError, match="set WATCHFLOOR_RUNTIME_DIR, or HOME"):
         runtime.publish("ws://127.0.0.1:1", None, "x")
 
 

@@ -109,7 +109,21 @@ def test_fields_are_a_json_object() -> None:
     assert fields('{"branch": "main", "force": false}') == {"branch": "main", "force": False}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '"s3cret"', "s3cret"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[1]",
+        '"s3cret"',
+        "s3cret",
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        f'{{"a": {"9" * 6000}}}',
+        f'{{"a": {"[" * 200_000}',
+    ],
+    ids=lambda text: text[:12],
+)
 def test_what_is_not_an_object_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(Usage, match="--fields must be a JSON object") as caught:
         fields(text)

@@ -62,6 +62,29 @@ def test_check_looks_for_the_tokens(path: Path, capsys: pytest.CaptureFixture[st
     ]
 
 
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("ws://127.0.0.1:99999", "the address is not one of a host"),
+        ("ws://127.0.0.1:port", "the address is not one of a host"),
+        ("ws://[::1", "the address"),
+        ("ws://:7340", "the address is not one of a host"),
+        ("ws://build farm:1", "the address is not one of a host"),
+        ("foo://127.0.0.1:1", "no connector speaks foo://"),
+        ("ws://127.0.0.1:1/#part", "an address of a host has no part after #"),
+    ],
+)
+def test_check_tells_an_address_that_nobody_could_dial(
+    path: Path, capsys: pytest.CaptureFixture[str], url: str, says: str
+) -> None:
+    path.parent.mkdir()
+    path.write_text(f'[[source]]\nname = "a"\nurl = "ws://h:1"\n[[source]]\nname = "farm"\nurl = "{url}"\n')
+    assert main(["config", "check"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("watchfloor: source 'farm': ")
+    assert says in said
+
+
 def test_check_of_a_default_that_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

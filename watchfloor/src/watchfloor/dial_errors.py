@@ -142,7 +142,7 @@ def other_protocol(where: str) -> str:
 def split_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        if parts.scheme in PORTS and parts.hostname and parts.port != 0:
+        if parts.scheme in PORTS and parts.hostname and parts.port != 0 and url.split() == [url]:
             return parts
     except ValueError:
         pass

@@ -19,6 +19,9 @@ from typing import Any, Final
 
 from watchfloor.errors import WatchfloorError
 
+_VARIABLE: Final = "WATCHFLOOR_RUNTIME_DIR"
+_INSTEAD: Final = f"choose a folder of your own, as in {_VARIABLE}=~/.cache/watchfloor/run"
+_MOST: Final = 64 * 1024
 _SUFFIX: Final = ".json"
 _FIELDS: Final = ("url", "token", "name", "pid", "born")
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -47,15 +50,23 @@ class LocalHost:
 
 
 def folder() -> Path:
-    """Where the runtime files are: never a folder that other users share."""
-    if named := os.environ.get("WATCHFLOOR_RUNTIME_DIR"):
-        return Path(named)
+    """Where the runtime files are: never a folder that other users share. Raises RuntimeFolderError where the home of
+    the user is not known."""
+    if named := os.environ.get(_VARIABLE):
+        return _expanded(named)
     if session := os.environ.get("XDG_RUNTIME_DIR"):
         return Path(session) / "watchfloor"
     if cache := os.environ.get("XDG_CACHE_HOME"):
         return Path(cache) / "watchfloor" / "run"
-    caches = Path("~/Library/Caches" if sys.platform == "darwin" else "~/.cache").expanduser()
+    caches = _expanded("~/Library/Caches" if sys.platform == "darwin" else "~/.cache")
     return caches / "watchfloor" / "run"
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise RuntimeFolderError(f"{path}: that home folder is not known: set {_VARIABLE}, or HOME") from None
 
 
 def publish(url: str, token: str | None, name: str) -> Path:
@@ -97,7 +108,7 @@ def stamp() -> int | None:
     """
     try:
         return folder().stat().st_mtime_ns
-    except OSError:
+    except (OSError, RuntimeFolderError):
         return None
 
 
@@ -106,13 +117,13 @@ def hosts() -> list[LocalHost]:
 
     Files of other users, and those that cannot be read, are passed over. Raises nothing.
     """
-    where = folder()
     found: list[LocalHost] = []
     try:
+        where = folder()
         if _distrust(where):
             return []
         paths = sorted(where.iterdir())
-    except OSError:
+    except (OSError, RuntimeFolderError):
         return []
     for path in paths:
         if path.suffix == ".new" and not _alive(_pid_of(path.name), None):
@@ -132,7 +143,9 @@ def _distrust(where: Path) -> str | None:
     if not stat.S_ISDIR(info.st_mode):
         return "it is not a folder"
     if info.st_uid != os.getuid():
-        return "it belongs to another user"
+        return f"it belongs to another user: {_INSTEAD}"
+    if info.st_mode & _OTHERS_WRITE and info.st_mode & stat.S_ISVTX:
+        return f"it is shared by all users: {_INSTEAD}"
     if info.st_mode & _OTHERS_WRITE:
         return f"others may write to it; run: chmod 700 {where}"
     return None
@@ -140,12 +153,14 @@ def _distrust(where: Path) -> str | None:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        with open(handle, encoding="utf-8") as file:
-            if os.fstat(handle).st_uid != os.getuid():
+        # Without waiting: a pipe in its place must not hang us.
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(handle, "rb") as file:
+            info = os.fstat(handle)
+            if info.st_uid != os.getuid() or not stat.S_ISREG(info.st_mode):
                 return None
-            record = json.load(file)
-    except (OSError, ValueError):
+            record = json.loads(file.read(_MOST))
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(record, dict):
         return None
