@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from console.fleet.facts import EventFact, ProfileFact, SessionKey
 from console.fleet.reseeds import reseed_seen
@@ -41,6 +41,8 @@ class Found:
     text: Clean
 
 
+KEEP_SEEN: Final = 500
+"""Messages, and calls, that are remembered for one command."""
 DECLINED: Final = frozenset({"declined", "cancelled"})
 AGENT_MOVES: Final = frozenset(
     {"message", "reasoning", "delta", "tool_call", "tool_output", "tool_result", "plan", "diff"}
@@ -57,6 +59,7 @@ def note(trail: Trail, event: EventFact) -> None:
     match event.kind:
         case "mail":
             seen.mail[data.get("ref", "")] = event
+            _forget_first(seen.mail)
         case "reseeded":
             seen.reseeded = True
         case "request_resolved":
@@ -67,8 +70,15 @@ def note(trail: Trail, event: EventFact) -> None:
         seen.calls[call] = data.get("status", "")
     elif call is not None and event.kind == "tool_output":
         seen.calls.setdefault(call, "")
+    _forget_first(seen.calls)
     if event.kind in AGENT_MOVES and seen.resolved_seq is not None:
         seen.moved_on = seen.moved_on or event.seq is None or event.seq > seen.resolved_seq
+
+
+def _forget_first(seen: dict[str, Any]) -> None:
+    """A source may send more than anybody waits for while a command is on its way."""
+    if len(seen) > KEEP_SEEN:
+        del seen[next(iter(seen))]
 
 
 # --- weighing ------------------------------------------------------------------------------

@@ -201,6 +201,12 @@ class Request:
     version: int = 0
 
     @property
+    def text_size(self) -> int:
+        """Characters of its actions."""
+        actions = self.fact.actions if self.fact is not None else ()
+        return sum(len(action.text) + len(action.diff or "") for action in actions)
+
+    @property
     def open(self) -> bool:
         """Does it still wait for a human?"""
         return self.state in ANSWERABLE and not self.delisted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, NamedTuple
 
 from console.fleet import requests
@@ -13,6 +12,8 @@ from watchfloor.text import clean_line
 
 KEEP_ENDED: Final = 1_000
 """Ended requests that are remembered, so that a late decision can be told who was first."""
+KEEP_ENDED_TEXT: Final = 16_000_000
+"""Characters of all actions of ended requests: a thousand of the longest would fill the memory."""
 KEEP_GONE: Final = 1_000
 """Gone sessions whose late events are still recognised."""
 
@@ -41,7 +42,9 @@ class Store:
         self.unsettled: set[SessionKey] = set()
         """Sessions whose newest events are missing, and may only be late."""
         self.gone: dict[SessionKey, None] = {}
-        self._ended: deque[RequestKey] = deque()
+        self._ended: dict[RequestKey, int] = {}
+        """Requests that have ended, the longest ago first, with the size of their text."""
+        self._ended_text = 0
         self._queue: Queue | None = None
 
     def profile(self, session: Session) -> ProfileFact | None:
@@ -158,18 +161,23 @@ class Store:
         changes.requests |= keys
         self._queue = None
         for key in keys:
-            if not self.requests[key].open:
-                self._ended.append(key)
+            if not (request := self.requests[key]).open:
+                self._note_ended(key, request.text_size)
             owner = key.owner
             if owner in self.active:
                 self.touched.add(owner)
             if (session := self.sessions.get(owner)) is not None:
                 self.changed(session, changes)
 
+    def _note_ended(self, key: RequestKey, size: int) -> None:
+        self._ended_text += size - self._ended.pop(key, 0)
+        self._ended[key] = size
+
     def forget_ended(self) -> None:
         """Let go of the requests that ended longest ago."""
-        while len(self._ended) > KEEP_ENDED:
-            key = self._ended.popleft()
+        while len(self._ended) > KEEP_ENDED or self._ended_text > KEEP_ENDED_TEXT:
+            key = next(iter(self._ended))
+            self._ended_text -= self._ended.pop(key)
             request = self.requests.get(key)
             if request is None or request.open:
                 continue

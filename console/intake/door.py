@@ -328,7 +328,8 @@ def _unknown_names(names: Sequence[str]) -> tuple[Clean, ...]:
 def _options(primitive: Primitive, capabilities: m.Capabilities) -> Mapping[str, Any]:
     options = getattr(capabilities, primitive.value)
     if not isinstance(options, m.ActOptions):
-        return dict(options)
+        # A word that is offered twice is offered.
+        return {name: tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value for name, value in options}
     acts = [
         {
             "id": act.id,

@@ -39,6 +39,7 @@ from watchfloor.canonical import digest
 from watchfloor.connector import Received, Unreadable
 from watchfloor.errors import ProtocolError
 from watchfloor.protocol.codec import KEEP_RAW, Bad, decode_host
+from watchfloor.words import Primitive
 
 NOW = 1_700_000_000_000
 HUGE = "9" * 300
@@ -343,3 +344,10 @@ def test_an_unreadable_frame_names_its_session_where_it_is_known(door: Door) -> 
         [fault] = door.takes(f'{{"type":"presence","session":"{session}","request":7}}')
         assert isinstance(fault, FaultFact)
         assert fault.session == named
+
+
+def test_a_word_that_is_offered_twice_is_offered_once(door: Door) -> None:
+    offered = {"send": {"priorities": ["normal", "queue"] * 10_000}}
+    profile, *_ = door.takes({"type": "profiles", "profiles": {"p": {"capabilities": offered}}})
+    assert isinstance(profile, ProfileFact)
+    assert profile.options[Primitive.SEND]["priorities"] == ("normal", "queue")

@@ -11,15 +11,17 @@ import pytest
 from console.fleet import gate
 from console.fleet.card_view import card
 from console.fleet.changes import Changes
+from console.fleet.evidence import KEEP_SEEN
 from console.fleet.facts import RequestKey
 from console.fleet.facts_view import fact_rows
 from console.fleet.needs import needs_by_session, next_request, open_requests, place_of
 from console.fleet.roster_view import RosterView
 from console.fleet.status_view import status
+from console.fleet.store import KEEP_ENDED_TEXT
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, KEYS
 from watchfloor.protocol import model as m
-from watchfloor.words import RequestKind
+from watchfloor.words import Primitive, RequestKind
 
 
 def asking(requests: int) -> ScriptedHost:
@@ -137,3 +139,25 @@ def test_in_a_circle_of_parents_each_waits_for_all(host: ScriptedHost, size: int
     needs = needs_by_session(host.fleet)
     assert {needs[host.at(f"s{i}").key].count for i in range(size)} == {size + 1}
     assert needs[host.at("below").key].count == 1
+
+
+def test_the_text_of_ended_requests_is_bounded(host: ScriptedHost) -> None:
+    host.session("s1")
+    for i in range(100):
+        host.ask(f"r{i}", text="x" * 250_000)
+        host.decide(f"r{i}")
+    kept = [request for request in host.fleet.requests.values() if request.fact is not None]
+    assert KEEP_ENDED_TEXT // 2 < sum(request.text_size for request in kept) <= KEEP_ENDED_TEXT
+    assert RequestKey("here", "s1", "r99") in host.fleet.requests
+    assert RequestKey("here", "s1", "r0") not in host.fleet.requests
+    assert "r0" not in host.at().requests
+
+
+def test_what_is_remembered_for_one_command_is_bounded(host: ScriptedHost) -> None:
+    host.session("s1")
+    trail = host.send(Primitive.SEND)
+    mails = ({"kind": "mail", "ref": f"#{i}", "state": "sent"} for i in range(2_000))
+    calls = ({"kind": "tool_output", "call": f"c{i}", "text": "x"} for i in range(2_000))
+    host.events("s1", *mails, *calls)
+    assert len(trail.evidence.mail) == len(trail.evidence.calls) == KEEP_SEEN
+    assert "#1999" in trail.evidence.mail
