@@ -186,13 +186,16 @@ def _interventions(verbs: Any) -> None:
 
 def _decisions(verbs: Any) -> None:
     approve = _intervention(verbs, "approve", "allow what a request asks for")
-    deny = _intervention(verbs, "deny", "deny what a request asks for")
+    deny = _intervention(verbs, "deny", "deny what a request asks for, or decline a question")
     answer = _intervention(verbs, "answer", "answer a question")
     for verb in (approve, deny, answer):
         verb.add_argument("request", metavar="REQUEST", help="the request's id")
     for verb, kind in ((approve, "the only allow option"), (deny, "the only deny option")):
         verb.add_argument("--option", metavar="ID", help=f"which option to take ({kind}, unless given)")
         verb.add_argument("--note", metavar="T", help="goes along to the session")
+    approve.add_argument(
+        "--incomplete", action="store_true", help="even where its source gave only a part of the action"
+    )
     how = answer.add_mutually_exclusive_group(required=True)
     how.add_argument("--option", metavar="ID", help="the option to take")
     how.add_argument("--text", metavar="T", help="an answer in words; - reads it from standard input")

@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from console.cli import out
@@ -15,12 +15,14 @@ from console.cli.choosing import choose
 from console.cli.exits import Usage
 from console.cli.link import ANSWER_S, Link, attached
 from console.cli.parser import fields
-from console.fleet.facts import Intent, Refusal, RequestKey, Seen
+from console.fleet.facts import Intent, Refusal, RequestFact, RequestKey, Seen
 from console.fleet.gate import Gated
 from console.fleet.state import Trail
 from watchfloor.errors import ConnectionFailed, Denied
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import EXIT_CODE, EffectState, OutcomeKind, Primitive, Priority, ReseedMode
+from watchfloor.words import EXIT_CODE, EffectState, OutcomeKind, Primitive, Priority, RequestKind, ReseedMode
+
+INCOMPLETE: Final = "its source gave only a part of the action: the rest cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
             given = {**given, **decision}
         intent = Intent(
             id=id,
-            primitive=Primitive.APPROVE if args.verb == "deny" else Primitive(args.verb),
+            primitive=_primitive(args, link),
             target=link.key(args.session),
             by=hub.by,
             attempt=args.attempt,
@@ -130,6 +132,15 @@ def _text(word: str) -> str:
     return text
 
 
+def _primitive(args: Namespace, link: Link) -> Primitive:
+    """A question is declined by answering it so, as by the key."""
+    if args.verb != "deny":
+        return Primitive(args.verb)
+    request = link.hub.fleet.requests.get(RequestKey(link.name, args.session, args.request))
+    question = request is not None and request.kind is RequestKind.QUESTION
+    return Primitive.ANSWER if question else Primitive.APPROVE
+
+
 async def _decision(args: Namespace, link: Link) -> dict[str, Any] | Refusal:
     """Which request, which option of it, and on what it is decided."""
     key = RequestKey(link.name, args.session, args.request)
@@ -142,8 +153,19 @@ async def _decision(args: Namespace, link: Link) -> dict[str, Any] | Refusal:
         option = choose(args.verb, request.fact, args.option)
         if isinstance(option, Refusal):
             return option
+        if reason := _unmeant(args, request.fact):
+            return Refusal(OutcomeKind.INVALID, reason)
     digest = args.digest if args.digest is not None else request.digest if request is not None else ""
     return {"request": args.request, "option": option, "seen": Seen(digest, since_local=0, whole=True)}
+
+
+def _unmeant(args: Namespace, fact: RequestFact) -> str | None:
+    """Why the decision cannot be what was meant, though the request offers it."""
+    if args.verb == "approve" and not args.incomplete and any(not action.complete for action in fact.actions):
+        return f"{INCOMPLETE}; --incomplete approves it all the same"
+    if args.verb == "deny" and args.note is not None and fact.kind is RequestKind.QUESTION:
+        return "a question is declined without a note, which would not reach the session"
+    return None
 
 
 async def _look_back(link: Link, key: RequestKey) -> None:

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 from console.cli.main import main
-from watchfloor.harness.base import MailItem
+from watchfloor.harness.base import Decided, MailItem
 from watchfloor.harness.function import FULL_CONTROL, FunctionHarness, Run
 from watchfloor.harness.run import ALLOW_ONCE, DENY
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
-from watchfloor.protocol.model import Capabilities, Option
+from watchfloor.protocol.model import Capabilities, Option, Subject
 from watchfloor.words import OptionKind, Scope
 
 T = TypeVar("T")
@@ -152,6 +152,17 @@ def asks(answers: list[Any]) -> FunctionHarness:
     async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:
         answer = await run.ask("Which branch?", ("main", "next"), free_text=True)
         answers.append((answer.option, answer.text))
+        return "thanks"
+
+    return FunctionHarness(agent)
+
+
+def decides(subject: Callable[[Run], Subject], decisions: list[Any]) -> FunctionHarness:
+    """An agent that asks for a decision on a subject of any kind, and keeps what was decided."""
+
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:
+        end = await run._desk.request(subject(run), None)
+        decisions.append((end.option, end.kind) if isinstance(end, Decided) else end)
         return "thanks"
 
     return FunctionHarness(agent)

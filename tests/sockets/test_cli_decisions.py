@@ -24,13 +24,16 @@ from tests.sockets.cli_kit import (
     appears,
     asked,
     asks,
+    decides,
     hosting,
     observed,
     writes,
 )
+from watchfloor.harness.function import Run
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
-from watchfloor.words import Role
+from watchfloor.protocol.model import Action, Option, Subject
+from watchfloor.words import OptionKind, RequestKind, Role
 
 OTHER_DIGEST = "sha256:" + "0" * 64
 TOKENS = {ANN: Principal("ann"), BOB: Principal("bob"), EYE: Principal("eye", Role.OBSERVER)}
@@ -243,6 +246,69 @@ async def test_an_option_is_taken_only_where_no_other_can_be_meant(
         assert says in done.out + done.err
         if code:
             assert await asked(host, "writer") == request, "it is still open"
+
+
+def _question(run: Run) -> Subject:
+    return Subject(
+        session=run.session_id,
+        attempt=run.attempt,
+        id="q-1",
+        kind=RequestKind.QUESTION,
+        options=(
+            Option(id="yes", label="Yes", kind=OptionKind.ANSWER),
+            Option(id="skip", label="Rather not", kind=OptionKind.DENY),
+        ),
+    )
+
+
+def _cut_action(run: Run) -> Subject:
+    action = Action(tool="shell", text="rm -r bui", complete=False)
+    return Subject(
+        session=run.session_id,
+        attempt=run.attempt,
+        id="a-1",
+        kind=RequestKind.APPROVAL,
+        actions=(action,),
+        options=(ONCE, NO),
+    )
+
+
+async def test_a_question_is_declined_where_it_can_be(ann: Program) -> None:
+    decisions: list[Any] = []
+    async with hosting(TOKENS) as host:
+        host.add(decides(_question, decisions), name="asker", text="go")
+        request = await asked(host, "asker")
+        words = ("deny", host.url, "asker", request, "--current")
+        noted = await ann(*words, "--note", "not now")
+        assert noted.code == 6
+        assert "a question is declined without a note" in noted.err
+        done = await ann(*words, "--wait", "10", "--json")
+        assert (done.code, done.record["outcome"]) == (0, "applied"), done.err
+        await host.wait("asker")
+        assert decisions == [("skip", OptionKind.DENY)]
+        host.add(asks([]), name="other", text="go")
+        done = await ann("deny", host.url, "other", await asked(host, "other"), "--current")
+        assert done.code == 6
+        assert "the request has no option that denies" in done.err
+
+
+async def test_what_cannot_be_read_whole_is_approved_only_knowingly(ann: Program) -> None:
+    decisions: list[Any] = []
+    async with hosting(TOKENS) as host:
+        host.add(decides(_cut_action, decisions), name="cut", text="go")
+        request = await asked(host, "cut")
+        words = ("approve", host.url, "cut", request, "--current")
+        for option in ((), ("--option", "once")):
+            done = await ann(*words, *option)
+            assert done.code == 6
+            assert "gave only a part of the action: the rest cannot be read; --incomplete approves it" in done.err
+        assert await asked(host, "cut") == request, "it is still open"
+        done = await ann(*words, "--incomplete")
+        assert done.code == 0, done.err
+        await host.wait("cut")
+        assert decisions == [("once", OptionKind.ALLOW)]
+        host.add(decides(_cut_action, decisions), name="denied", text="go")
+        assert (await ann("deny", host.url, "denied", await asked(host, "denied"), "--current")).code == 0
 
 
 async def test_questions_are_answered_by_option_text_and_fields(ann: Program) -> None:

@@ -31,7 +31,8 @@ NOTE: Final = 500
 
 _COVERS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
     Primitive.APPROVE: frozenset({OptionKind.ALLOW, OptionKind.DENY, OptionKind.EDIT}),
-    Primitive.ANSWER: frozenset({OptionKind.ANSWER}),
+    # A question is declined by answering it so.
+    Primitive.ANSWER: frozenset({OptionKind.ANSWER, OptionKind.DENY}),
 }
 _KIND: Final[Mapping[Primitive, RequestKind]] = {
     Primitive.APPROVE: RequestKind.APPROVAL,
@@ -184,7 +185,8 @@ class Requests:
             return option
         entry = self._open[do.request]
         note = record(entry.subject, do)
-        return self._decide(entry, option, OptionKind.ANSWER, by, now, note=note, text=do.text, fields=do.fields)
+        kind = OptionKind.ANSWER if option is None else option.kind
+        return self._decide(entry, option, kind, by, now, note=note, text=do.text, fields=do.fields)
 
     def withdraw(self, id: str, why: str) -> RequestModel | None:
         """The request needs no decision any more. None where it is not open."""
