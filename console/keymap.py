@@ -16,6 +16,7 @@ _SHOWN: Final[Mapping[str, str]] = {
     "pagedown": "pgdn",
     "pageup": "pgup",
     "ctrl+c": "^C",
+    "ctrl+l": "^L",
 }
 
 

@@ -52,6 +52,7 @@ KEYS: Final[Mapping[str, bytes]] = {
     "pagedown": b"\x1b[6~",
     "backspace": b"\x7f",
     "ctrl+c": b"\x03",
+    "ctrl+l": b"\x0c",
     "ctrl+z": b"\x1a",
     "space": b" ",
 }
@@ -143,6 +144,10 @@ class Terminal:
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]
+
+    def scribble(self, text: str) -> None:
+        """Show what another program has written to the terminal."""
+        self._stream.feed(text)
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""

@@ -27,6 +27,7 @@ DOCUMENTED = {
     "back": "esc",
     "copy": "y",
     "help": "?",
+    "redraw": "^L",
     "quit": "q",
 }
 
