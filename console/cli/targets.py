@@ -19,6 +19,7 @@ from watchfloor.connector import Record, Target
 from watchfloor.runtime import LocalHost
 
 TOKEN_VARIABLE: Final = "WATCHFLOOR_TOKEN"  # noqa: S105 - the name of a variable
+_HERE: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 def operator() -> str:
@@ -37,7 +38,7 @@ def named(args: Namespace, config: Config, words: Iterable[str]) -> list[Place]:
     """
     local = runtime.hosts()
     given = _given_token(args)
-    return _distinct(_named(word, config, local, given) for word in words)
+    return _distinct(_by_port([_named(word, config, local, given) for word in words]))
 
 
 def known(config: Config) -> list[Place]:
@@ -71,7 +72,7 @@ def _named(word: str, config: Config, local: list[LocalHost], given: str | None)
     if reason := url_fault(word):
         raise Usage(reason)
     here = _at(word, local)
-    name = here.name if here is not None else word.partition("://")[2].rstrip("/")
+    name = here.name if here is not None else _address(word)
     return _by_url(name, word, given, here)
 
 
@@ -100,6 +101,31 @@ def _target(name: str, url: str, token: str | None, record: Record = Record.ALL)
 
 def _at(url: str, local: list[LocalHost]) -> LocalHost | None:
     return next((host for host in local if plain(host.url) == plain(url)), None)
+
+
+def _address(url: str) -> str:
+    return url.partition("://")[2].rstrip("/")
+
+
+def _by_port(places: list[Place]) -> list[Place]:
+    """The same, with the port first in the names of sources that have no other name than an address on one machine:
+    they differ at their end only, which a narrow column does not show."""
+    nameless = [place.target.name == _address(place.target.url) for place in places]
+    machines = [
+        _address(place.target.url).rpartition(":")[0] if bare else ""
+        for place, bare in zip(places, nameless, strict=True)
+    ]
+    return [
+        replace(place, target=replace(place.target, name=_port_first(place.target.name)))
+        if machine and machines.count(machine) > 1
+        else place
+        for place, machine in zip(places, machines, strict=True)
+    ]
+
+
+def _port_first(address: str) -> str:
+    machine, _, port = address.rpartition(":")
+    return f":{port}" if machine in _HERE else f":{port} {machine}"
 
 
 def _distinct(places: Iterable[Place]) -> list[Place]:

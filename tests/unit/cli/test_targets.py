@@ -109,6 +109,13 @@ def test_the_same_url_is_one_source_and_the_same_name_gets_a_number() -> None:
     assert len(_named(config, URL, URL + "/", "build")) == 1
 
 
+def test_addresses_on_one_machine_are_told_apart_by_what_a_narrow_column_shows() -> None:
+    urls = ("ws://127.0.0.1:7341", "ws://127.0.0.1:7342/", "ws://farm:1", "ws://lab.example:1", "ws://lab.example:2")
+    names = [":7341", ":7342", "farm:1", ":1 lab.example", ":2 lab.example"]
+    assert [target.name for target in _named(_config(), *urls)] == names
+    assert [target.name for target in _named(_config(), "ws://127.0.0.1:7341")] == ["127.0.0.1:7341"]
+
+
 def test_a_name_that_two_hosts_have_names_neither() -> None:
     runtime.publish("ws://127.0.0.1:1", None, "build")
     runtime.publish("ws://127.0.0.1:2", None, "build")
