@@ -109,7 +109,8 @@ class Log:
     """The ring. `first` is the absolute number of entry 0; it grows by one for each that is no longer kept."""
 
     __slots__ = (
-        "_chars", "_cut", "_items", "_keys", "_left", "_open", "_open_chars", "_sealed", "_seqs", "_total", "rewritten",
+        "_cut", "_items", "_keys", "_left", "_open", "_open_chars", "_sealed", "_seqs", "_total",
+        "chars", "counted", "rewritten",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -119,7 +120,10 @@ class Log:
         self._items: dict[str, None] = {}
         self._keys: dict[str, None] = {}
         self._total = 0
-        self._chars = 0
+        self.chars = 0
+        """Characters of the numbered entries."""
+        self.counted = 0
+        """How many of them whoever keeps a budget for many logs has counted."""
         self._open_chars = 0
         self._left = 0
         self._cut = False
@@ -166,7 +170,7 @@ class Log:
         self._open.clear()
         self._items.clear()
         self._keys.clear()
-        self._chars = self._open_chars = self._left = 0
+        self.chars = self._open_chars = self._left = 0
         self._cut = False
         self.rewritten = True
 
@@ -199,11 +203,11 @@ class Log:
             at = bisect_left(seqs, seq)
             seqs.insert(at, seq)
             self._sealed.insert(at, LogEntry(fact, fact.text))
-        self._chars += len(fact.text)
+        self.chars += len(fact.text)
         if len(seqs) > KEEP + SLACK:
             self._let_go(SLACK)
-        if self._chars > KEEP_ALL:
-            self._lighten()
+        if self.chars > KEEP_ALL:
+            self.lighten(KEEP_ALL * 9 // 10)
 
     def note(self, reason: Clean, at: int, count: int, *, told: bool) -> None:
         """Add a remark on something that could not be read, or on an error (`told`) that the source reports; several
@@ -211,7 +215,7 @@ class Log:
         last = self._sealed[-1].fact if self._sealed else None
         if last is not None and last.kind == UNREAD and last.data["told"] is told:
             self._sealed[-1] = LogEntry(_remark(reason, at, last.data["count"] + count, told), reason)
-            self._chars += len(reason) - len(last.text)
+            self.chars += len(reason) - len(last.text)
             self.rewritten = True
         else:
             self.add(_remark(reason, at, count, told), self._seqs[-1] if self._seqs else 0)
@@ -244,18 +248,20 @@ class Log:
 
     def _let_go(self, entries: int) -> None:
         """Forget the oldest entries."""
-        self._chars -= sum(len(entry.text) for entry in self._sealed[:entries])
+        self.chars -= sum(len(entry.text) for entry in self._sealed[:entries])
         del self._seqs[:entries], self._sealed[:entries]
         self._left += entries
         self._cut = True
 
-    def _lighten(self) -> None:
-        """Forget the oldest entries until the text of the others is a little below what may be kept."""
-        over, entries = self._chars - KEEP_ALL * 9 // 10, 0
+    def lighten(self, most: int) -> bool:
+        """Forget the oldest entries until the text of the others is within `most`, except for the newest; False where
+        nothing was left to forget."""
+        over, entries = self.chars - most, 0
         while over > 0 and entries < len(self._sealed) - 1:
             over -= len(self._sealed[entries].text)
             entries += 1
         self._let_go(entries)
+        return entries > 0
 
 
 def _remark(reason: Clean, at: int, count: int, told: bool) -> EventFact:

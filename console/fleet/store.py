@@ -14,6 +14,8 @@ KEEP_ENDED: Final = 1_000
 """Ended requests that are remembered, so that a late decision can be told who was first."""
 KEEP_ENDED_TEXT: Final = 16_000_000
 """Characters of all actions of ended requests: a thousand of the longest would fill the memory."""
+KEEP_LOG_TEXT: Final = 64_000_000
+"""Characters of the logs of all sessions together; what goes first is the older half of the longest log."""
 KEEP_GONE: Final = 1_000
 """Gone sessions whose late events are still recognised."""
 
@@ -45,6 +47,7 @@ class Store:
         self._ended: dict[RequestKey, int] = {}
         """Requests that have ended, the longest ago first, with the size of their text."""
         self._ended_text = 0
+        self._log_text = 0
         self._queue: Queue | None = None
 
     def profile(self, session: Session) -> ProfileFact | None:
@@ -85,6 +88,24 @@ class Store:
 
     def note_log(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         """The session's log, which reached `before` (its first and its end), may have changed."""
+        self._weigh(session)
+        while self._log_text > KEEP_LOG_TEXT:
+            longest = max(self.sessions.values(), key=lambda other: other.log.chars)
+            place = longest.log.first, longest.log.end
+            if not longest.log.lighten(longest.log.chars // 2):
+                break
+            self._weigh(longest)
+            if longest is not session:
+                self._log_moved(longest, place, changes)
+                self.changed(longest, changes)
+        self._log_moved(session, before, changes)
+
+    def _weigh(self, session: Session) -> None:
+        log = session.log
+        self._log_text += log.chars - log.counted
+        log.counted = log.chars
+
+    def _log_moved(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         log, key = session.log, session.key
         appended, dropped = log.end - before[1], log.first - before[0]
         if log.rewritten:
@@ -139,11 +160,12 @@ class Store:
             return
         del self.children[above]
         if (left := self.sessions.get(above)) is not None and left.placeholder:
-            del self.sessions[above]
+            self._log_text -= self.sessions.pop(above).log.counted
 
     def remove(self, key: SessionKey, now: int, changes: Changes) -> None:
         """The session is gone. Where children still name it, a placeholder stays."""
         session = self.sessions.pop(key)
+        self._log_text -= session.log.counted
         self.note_requests(requests.end_all(session, now), changes)
         self._leave_parent(session)
         self.gone[key] = None

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from console.fleet.facts import EventFact
 from console.fleet.log import KEEP, KEEP_ALL, KEEP_OPEN, KEEP_OPEN_ALL, KEEP_TEXT, SLACK, Log
+from console.fleet.store import KEEP_LOG_TEXT
+from tests.unit.fleet.scripted import ScriptedHost
+from watchfloor.protocol import frames as f
 from watchfloor.text import Clean
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -190,3 +193,18 @@ def test_a_remark_stands_behind_the_newest_event_and_keeps_the_order() -> None:
     log.add(event(6, "six"), 6)
     assert [str(entry.text) for entry in log.entries()] == ["nothing there yet", "four", "five", "odder", "said", "six"]
     assert log.entry(3).fact.data["count"] == 5
+
+
+def test_the_text_of_all_logs_has_one_budget(host: ScriptedHost) -> None:
+    sessions = [f"s{i}" for i in range(40)]
+    for name in sessions:
+        host.session(name)
+        host.events(name, *({"kind": "notice", "text": "x" * 60_000} for _ in range(60)))
+    logs = [host.at(name).log for name in sessions]
+    kept = sum(log.chars for log in logs)
+    assert KEEP_LOG_TEXT // 2 < kept <= KEEP_LOG_TEXT
+    assert all(len(log) + log.left_out == 60 for log in logs)
+    assert len(host.at("s39").log) > 1
+    host.tell(f.Gone(sessions=tuple(sessions[:-1])))
+    host.events("s39", *({"kind": "notice", "text": "x" * 60_000} for _ in range(20)))
+    assert host.at("s39").log.chars > 20 * 60_000
