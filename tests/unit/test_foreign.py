@@ -452,3 +452,25 @@ async def test_a_request_that_asks_for_something_else_replaces_the_old_one() -> 
         source.mirror.end_request("s1", "r1", RequestState.WITHDRAWN, why="the run ended")
         with pytest.raises(ContractError, match="unique"):
             source.mirror.ask("s1", after)
+
+
+async def test_the_foreign_systems_version_is_told_to_who_connects_after_it_was_found_out() -> None:
+    made, source = connector()
+    source.opens = [lambda: source.mirror.host(version="8.1")]
+    async with console(made) as seen:
+        await seen.until(lambda: seen.of(Welcome))
+        assert seen.of(Welcome)[0].host.version == "8.1"
+
+
+async def test_one_streamed_item_is_cut_and_another_goes_on() -> None:
+    made, source = connector()
+    source.opens = [lambda: put(source)]
+    async with console(made) as seen:
+        source.mirror.stream("s1", "i1", "message", "cut he")
+        source.mirror.stream("s1", "i2", "message", "goes ")
+        source.mirror.cut_streams("s1", "i1", "i9")
+        source.mirror.stream("s1", "i2", "message", "on")
+        source.mirror.emit("s1", Message(at=NOW, item="i2", text="goes on"))
+        await seen.until(lambda: "goes on" in seen.texts())
+        said = [e for f in seen.of(Events) for e in f.events if isinstance(e, Message)]
+        assert [(e.text, e.cut) for e in said] == [("cut he", True), ("goes on", False)]

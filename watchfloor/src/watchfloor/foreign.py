@@ -115,6 +115,10 @@ class Mirror:
         """Milliseconds since 1970 UTC by our clock."""
         return self._clock()
 
+    def host(self, *, version: str) -> None:
+        """The foreign system's version, as who connects from now on is told it."""
+        self._core.set_version(version)
+
     def __contains__(self, session: str) -> bool:
         return session in self._core.roster
 
@@ -150,9 +154,9 @@ class Mirror:
         """The next piece of a streamed item (`of`: message, reasoning, tool_output, plan or diff)."""
         self._take(self.session(session).stream(item, of, text, self.now(), call))
 
-    def cut_streams(self, session: str) -> None:
-        """What the session was streaming has ended where it stands."""
-        self._take(self.session(session).cut_streams(self.now()))
+    def cut_streams(self, session: str, *items: str) -> None:
+        """What the session was streaming (all of it, or these items) has ended where it stands."""
+        self._take(self.session(session).cut_streams(self.now(), *items))
 
     def ask(self, session: str, request: RequestModel) -> None:
         """A request is open there. Raises ContractError for an id that has ended before."""

@@ -95,6 +95,10 @@ class HostCore:
         self._busy: dict[str, Entry] = {}
         self._gone: list[str] = []
 
+    def set_version(self, version: str) -> None:
+        """This host's version, as who is greeted from now on is told it."""
+        self.info = self._reception.info = self.info.model_copy(update={"version": version})
+
     # --- sessions
 
     def add(

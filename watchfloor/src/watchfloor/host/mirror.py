@@ -142,9 +142,10 @@ class MirrorSession:
         delta = self.streams.append(item, of, text, now, call)
         return [] if delta is None else [self._publish(delta, now)]
 
-    def cut_streams(self, now: int) -> Effects:
-        """Nothing more will come of the items that are open: close them as they stand, marked as cut."""
-        return [self._publish(event, now) for event in self.streams.cut(now)]
+    def cut_streams(self, now: int, *items: str) -> Effects:
+        """Nothing more will come of the items that are open (of all, or of these): close them as they stand, marked
+        as cut."""
+        return [self._publish(event, now) for event in self.streams.cut(now, *items)]
 
     # --- requests
 

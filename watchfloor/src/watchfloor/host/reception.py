@@ -43,7 +43,7 @@ class Reception:
     """Answers clients from the roster and the log, which must be flushed: what is sent is what the log holds."""
 
     def __init__(self, info: HostInfo, log: EventLog, roster: Roster, heartbeat_s: float) -> None:
-        self._info = info
+        self.info = info
         self._log = log
         self._roster = roster
         self._heartbeat_s = heartbeat_s
@@ -60,7 +60,7 @@ class Reception:
         client.greeted = True
         welcome = Welcome(
             protocol=PROTOCOL,
-            host=self._info,
+            host=self.info,
             principal=client.name,
             role=client.principal.role,
             pos=self._log.pos,

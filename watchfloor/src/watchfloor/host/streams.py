@@ -58,11 +58,12 @@ class Streams:
         """One delta from offset 0 for every open item."""
         return [_delta(item, open_, at, 0, "".join(open_.parts)) for item, open_ in self._open.items()]
 
-    def cut(self, at: int) -> list[Event]:
-        """Close every open item as it stands."""
-        events = [_whole(item, open_, at) for item, open_ in self._open.items()]
-        self._open.clear()
-        return events
+    def cut(self, at: int, *items: str) -> list[Event]:
+        """Close every open item as it stands, or only these."""
+        cut = {item: open_ for item, open_ in self._open.items() if not items or item in items}
+        for item in cut:
+            self.close(item)
+        return [_whole(item, open_, at) for item, open_ in cut.items()]
 
 
 def within(event: Event) -> Event:
