@@ -13,7 +13,6 @@ from websockets.typing import Subprotocol
 from console.connectors.web.address import Address
 from watchfloor.dial_errors import lost
 from watchfloor.errors import ConnectionFailed, Denied, NotAHost, Unreachable
-from watchfloor.logs import logger
 from watchfloor.text import clean_line
 
 TIMEOUT_S: Final = 10.0
@@ -23,7 +22,7 @@ PINGS_EVERY_S: Final = 20.0
 SHOWN: Final = 200
 
 # The library logs every header of the handshake when it debugs, a token among them.
-_wire = logger("console.connectors.web.wire")
+_wire = logging.getLogger("console.connectors.web.wire")
 _wire.setLevel(logging.WARNING)
 
 
