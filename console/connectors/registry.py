@@ -29,7 +29,27 @@ def _native() -> ConnectorFactory:
     return NativeFactory()
 
 
-_BUILT_IN: Final[dict[str, Callable[[], ConnectorFactory]]] = {"ws": _native, "wss": _native}
+def _codex() -> ConnectorFactory:
+    from console.connectors.codex.connector import CodexFactory
+
+    return CodexFactory()
+
+
+def _dagger() -> ConnectorFactory:
+    from console.connectors.dagger.connector import DaggerFactory
+
+    return DaggerFactory()
+
+
+_BUILT_IN: Final[dict[str, Callable[[], ConnectorFactory]]] = {
+    "ws": _native,
+    "wss": _native,
+    "codex+ws": _codex,
+    "codex+wss": _codex,
+    "dagger+http": _dagger,
+    "dagger+https": _dagger,
+    "dagger+session": _dagger,
+}
 
 
 def connector_for(target: Target) -> Connector:

@@ -1,0 +1,1 @@
+"""Codex threads on the roster, over the WebSocket of `codex app-server`."""

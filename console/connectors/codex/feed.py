@@ -1,0 +1,262 @@
+"""Everything that the app-server tells, told to the mirror. Without I/O: frames and answers in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from console.connectors.codex import items, notes, threads
+from console.connectors.codex.asking import Asking
+from console.connectors.codex.offers import TRAITS, Methods, capabilities_of
+from console.connectors.codex.read import Json, number, part, text
+from console.connectors.codex.state import NOT_LOADED, Thread
+from console.connectors.codex.turns import Turns, turn_events
+from watchfloor.foreign import Mirror
+from watchfloor.protocol.events import Level, Notice, Reseeded
+from watchfloor.words import ReseedMode
+
+
+class Want(Enum):
+    """What only the server can tell, and has to be asked."""
+
+    JOIN = "join"
+    QUEUE = "queue"
+    PROCESSES = "processes"
+
+
+class Feed:
+    """All threads of one server. `wants` is what to ask next; who asks takes it out."""
+
+    def __init__(self, mirror: Mirror, *, follow_all: bool) -> None:
+        self.threads: dict[str, Thread] = {}
+        self.wants: set[tuple[Want, str]] = set()
+        self.has = Methods()
+        self.turns = Turns(mirror)
+        self.asking = Asking(mirror)
+        self._mirror = mirror
+        self._follow_all = follow_all
+
+    # --- the roster
+
+    def listed(self, entries: Iterable[tuple[Json, bool]]) -> None:
+        """All threads that there are, each with whether it is archived."""
+        found: set[str] = set()
+        for info, archived in entries:
+            id = text(info, "id")
+            if id:
+                found.add(id)
+                self._known(info, archived=archived)
+        for id in [id for id in self.threads if id not in found]:
+            self._gone(id)
+        self._mirror.keep_only(found)
+
+    def _known(self, info: Json, *, archived: bool = False) -> Thread:
+        id = text(info, "id") or ""
+        thread = self.threads.setdefault(id, Thread(id))
+        thread.info, thread.archived = info, archived
+        self._status(thread, part(info, "status"))
+        self.show(thread)
+        if not thread.waiting and not thread.joined:
+            self.asking.all_gone(thread, "it was no longer asked when the connection came back")
+        return thread
+
+    def show(self, thread: Thread) -> None:
+        """Tell the roster how the thread stands."""
+        capabilities = capabilities_of(thread, self.has)
+        self._mirror.put(thread.id, capabilities=capabilities, traits=TRAITS, **threads.fields_of(thread))
+        if thread.waiting and not thread.joined and thread.held_back is None:
+            self._want(Want.JOIN, thread)
+
+    def _gone(self, id: str) -> None:
+        self.threads.pop(id, None)
+        self._mirror.gone(id)
+
+    def _want(self, want: Want, thread: Thread) -> None:
+        self.wants.add((want, thread.id))
+
+    def _status(self, thread: Thread, status: Json) -> None:
+        thread.status, thread.flags = threads.status_of(status)
+        if thread.active:
+            thread.error = None
+            if not thread.joined and thread.held_back is None and (self._follow_all or thread.watched):
+                self._want(Want.JOIN, thread)
+        elif not thread.joined:
+            thread.turn = None
+        if not thread.loaded:
+            self._unloaded(thread)
+        if not thread.waiting:
+            self.asking.nothing_waits(thread)
+
+    def _unloaded(self, thread: Thread) -> None:
+        thread.joined, thread.turn, thread.compacting = False, None, False
+        if thread.begun:
+            self.turns.processes(thread, [], self._mirror.now())
+        self.asking.all_gone(thread, "the server has unloaded its thread")
+
+    # --- a connection
+
+    def lost(self) -> None:
+        """The connection has ended. What is known stays, as the last that was known."""
+        self.wants.clear()
+        for thread in self.threads.values():
+            if thread.joined or thread.held_back is not None:
+                thread.joined, thread.held_back = False, None
+                self._mirror.cut_streams(thread.id)
+
+    def joining(self, thread: Thread) -> None:
+        """From now on frames of the thread wait, until its past is told."""
+        thread.held_back = []
+
+    def joined(self, thread: Thread, resumed: Json) -> None:
+        """The server sends everything of the thread from now on."""
+        thread.joined = True
+        info = part(resumed, "thread")
+        if info:
+            thread.info = info
+            thread.status, thread.flags = threads.status_of(part(info, "status"))
+        thread.model = text(resumed, "model") or thread.model
+
+    def knows(self, thread: Thread, entries: list[Json]) -> bool:
+        """Was one of these items of its past told before?"""
+        session = self._mirror.session(thread.id)
+        return any(session.saw(items.told_by(part(entry, "item"), text(entry, "turnId") or "")) for entry in entries)
+
+    def past(self, thread: Thread, entries: list[Json], turns: list[Json], *, more: bool) -> None:
+        """The past of the thread: its items, oldest first, and its turns. `more`: older ones were left out."""
+        if more and not thread.read:
+            old = "the items before this one were not read: they are on the server"
+            self._mirror.emit(
+                thread.id, Notice(at=_at_of(entries), level=Level.INFO, code="past", text=old, key="past")
+            )
+        thread.read = True
+        by_id = {text(turn, "id") or "": turn for turn in turns}
+        last: str | None = None
+        for entry in entries:
+            turn = text(entry, "turnId") or ""
+            if turn != last:
+                self._past_turn(thread, by_id.get(last or ""))
+            last = turn
+            item = part(entry, "item")
+            at = number(item, "completedAtMs") or number(item, "startedAtMs") or _at_of([entry])
+            self.turns.item_ended(thread, item, turn, at or self._mirror.now())
+        self._past_turn(thread, by_id.get(last or ""))
+        running = [turn for turn in turns if text(turn, "status") == "inProgress"]
+        thread.turn = text(running[0], "id") if running and thread.active else None
+
+    def _past_turn(self, thread: Thread, turn: Json | None) -> None:
+        if turn is None:
+            return
+        completed = number(turn, "completedAt")
+        at = completed * 1000 if completed is not None else self._mirror.now()
+        self._mirror.emit(thread.id, *turn_events(turn, at))
+
+    def caught_up(self, thread: Thread) -> None:
+        """The past is told: now what came meanwhile."""
+        again = {frame.get("id") for frame in thread.held_back or ()}
+        self._let_go(thread)
+        if thread.id in self.threads:
+            self.asking.not_asked_again(thread, again)
+            self.show(thread)
+
+    def _let_go(self, thread: Thread) -> None:
+        held, thread.held_back = thread.held_back or [], None
+        for frame in held:
+            self.frame(frame)
+
+    def not_joined(self, thread: Thread, why: str) -> None:
+        """The thread could not be joined."""
+        self._let_go(thread)
+        self.wants.discard((Want.JOIN, thread.id))
+        if thread.waiting and thread.id in self.threads:
+            self.asking.unread(thread, why)
+
+    # --- frames
+
+    def frame(self, frame: Json) -> None:
+        """A notification or a request of the server."""
+        method, params = text(frame, "method") or "", part(frame, "params")
+        if method == "thread/started":
+            self._known(part(params, "thread"))
+            return
+        thread = self.threads.get(text(params, "threadId") or "")
+        if thread is None:
+            return
+        if thread.held_back is not None and method not in _AT_ONCE:
+            thread.held_back.append(frame)
+            return
+        at = number(frame, "emittedAtMs") or self._mirror.now()
+        rpc = frame.get("id")
+        if isinstance(rpc, int | str) and not isinstance(rpc, bool):
+            self.asking.asked(thread, rpc, method, params)
+        elif not self.turns.delta(thread, method, params):
+            self._notice(thread, method, params, at)
+        else:
+            return
+        if thread.id in self.threads:
+            self.show(thread)
+
+    def _notice(self, thread: Thread, method: str, params: Json, at: int) -> None:
+        match method:
+            case "thread/status/changed":
+                self._status(thread, part(params, "status"))
+            case "thread/closed":
+                self._status(thread, {"type": NOT_LOADED})
+            case "thread/deleted":
+                self._gone(thread.id)
+            case "thread/archived" | "thread/unarchived":
+                thread.archived = method == "thread/archived"
+            case "thread/name/updated":
+                thread.info = {**thread.info, "name": text(params, "threadName")}
+            case "thread/reverted":
+                thread.turn = None
+                self._mirror.emit(thread.id, Reseeded(at=at, mode=ReseedMode.REWIND))
+            case "thread/goal/updated" | "thread/goal/cleared":
+                thread.goal = part(params, "goal") or None
+            case "thread/queue/changed":
+                self._want(Want.QUEUE, thread)
+            case "thread/settings/updated":
+                self._model(thread, text(params, "threadSettings", "model"), at)
+            case "thread/tokenUsage/updated":
+                self.turns.usage(thread, params, at)
+            case "turn/started":
+                thread.turn, thread.error = text(params, "turn", "id"), None
+            case "turn/completed":
+                self._turn_ended(thread, part(params, "turn"), at)
+            case "item/started":
+                self.turns.item_begun(thread, params, at)
+            case "item/completed":
+                done = number(params, "completedAtMs") or at
+                self.turns.item_ended(thread, part(params, "item"), text(params, "turnId") or "", done)
+            case "item/fileChange/patchUpdated":
+                self.turns.patch(thread, params)
+            case "serverRequest/resolved":
+                self.asking.resolved(thread, params)
+                if any(begun.waits for begun in thread.begun.values()):
+                    self._want(Want.PROCESSES, thread)
+            case _:
+                self._mirror.emit(thread.id, *notes.events_of(method, params, at))
+
+    def _turn_ended(self, thread: Thread, turn: Json, at: int) -> None:
+        self.turns.ended(thread, turn, at)
+        self.asking.turn_ended(thread, text(turn, "id") or "", text(turn, "status") or "over")
+        if any(items.kind_of(begun.item) == items.COMMAND for begun in thread.begun.values()):
+            self._want(Want.PROCESSES, thread)
+
+    def _model(self, thread: Thread, model: str | None, at: int) -> None:
+        before, thread.model = thread.model, model or thread.model
+        if before is not None and thread.model != before:
+            self._mirror.emit(thread.id, Reseeded(at=at, mode=ReseedMode.MODEL, note=f"{before} -> {thread.model}"))
+
+    def queue(self, thread: Thread, entries: list[Json]) -> None:
+        """The messages that wait for the thread's turn to end."""
+        thread.queue = entries
+        self.asking.queued(thread, entries)
+        self.show(thread)
+
+
+_AT_ONCE = frozenset({"thread/deleted"})
+"""What does not wait until the past is told."""
+
+
+def _at_of(entries: list[Json]) -> int:
+    return next((at for entry in entries if (at := number(entry, "startedAtMs")) is not None), 0)

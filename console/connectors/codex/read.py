@@ -1,0 +1,52 @@
+"""Tolerant reading of JSON: what is missing, or of another type than expected, is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+def part(of: object, *path: str) -> Json:
+    """The object at the path, an empty one where there is none."""
+    for name in path:
+        of = of.get(name) if isinstance(of, Mapping) else None
+    return of if isinstance(of, Mapping) else {}
+
+
+def text(of: object, *path: str) -> str | None:
+    """The text at the path."""
+    value = part(of, *path[:-1]).get(path[-1])
+    return value if isinstance(value, str) else None
+
+
+def number(of: object, *path: str) -> int | None:
+    """The integer at the path."""
+    value = part(of, *path[:-1]).get(path[-1])
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def flag(of: object, *path: str) -> bool | None:
+    value = part(of, *path[:-1]).get(path[-1])
+    return value if isinstance(value, bool) else None
+
+
+def each(of: object, *path: str) -> list[Json]:
+    """The objects in the list at the path; whatever else stands there is left out."""
+    value = part(of, *path[:-1]).get(path[-1])
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def texts(of: object, *path: str) -> list[str]:
+    """The texts in the list at the path."""
+    value = part(of, *path[:-1]).get(path[-1])
+    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+
+
+def word(of: object, name: str) -> str:
+    """What a value that is a word, or an object of one key that is the word, says: "other", {"http": {…}}; else ""."""
+    value = part(of).get(name)
+    if isinstance(value, Mapping) and len(value) == 1:
+        value = next(iter(value))
+    return value if isinstance(value, str) else ""

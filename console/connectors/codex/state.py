@@ -1,0 +1,91 @@
+"""What is known of one thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from console.connectors.codex.read import Json
+from console.connectors.codex.requests import Asked
+
+NOT_LOADED = "notLoaded"
+ACTIVE = "active"
+WAITING_FLAGS = frozenset({"waitingOnApproval", "waitingOnUserInput"})
+
+
+@dataclass(slots=True)
+class Begun:
+    """An item that has begun and not ended. `waits`: nothing of it has run, as far as is known."""
+
+    item: Json
+    turn: str
+    since: int
+    waits: bool = False
+
+
+@dataclass(slots=True)
+class Fate:
+    """What showed since an answer to a request was sent."""
+
+    resolved: bool = False
+    """The server has an answer, ours or another's."""
+    ran: bool = False
+    declined: bool = False
+    turn_ended: str | None = None
+
+
+@dataclass(slots=True)
+class Thread:
+    """One thread. Fields that only a joined thread tells (`turn`, `goal`, …) are what was heard last."""
+
+    id: str
+    info: Json = field(default_factory=dict)
+    status: str = NOT_LOADED
+    flags: frozenset[str] = frozenset()
+    archived: bool = False
+    joined: bool = False
+    """This connection gets all of it."""
+    held_back: list[Json] | None = None
+    """Frames that came while its past was being read; None while none is."""
+    read: bool = False
+    """Its past was read."""
+    watched: bool = False
+    turn: str | None = None
+    compacting: bool = False
+    error: str | None = None
+    model: str | None = None
+    goal: Json | None = None
+    usage: Json | None = None
+    queue: list[Json] = field(default_factory=list)
+    begun: dict[str, Begun] = field(default_factory=dict)
+    asked: dict[int | str, Asked] = field(default_factory=dict)
+    fates: dict[str, Fate] = field(default_factory=dict)
+    """By our request id."""
+    unread: str | None = None
+    """Id of the request that stands for one which could not be read."""
+    refs: dict[str, str] = field(default_factory=dict)
+    """The client's id of a message -> its ref."""
+    turn_of: dict[str, str] = field(default_factory=dict)
+    """Ref or item id of a message -> the turn that it is in."""
+    changes: dict[str, list[Json]] = field(default_factory=dict)
+    """Item id -> the changes of files that it asks for, while it may be asked about."""
+
+    @property
+    def active(self) -> bool:
+        return self.status == ACTIVE
+
+    @property
+    def loaded(self) -> bool:
+        return self.status != NOT_LOADED
+
+    @property
+    def waiting(self) -> bool:
+        return self.active and bool(self.flags & WAITING_FLAGS)
+
+    @property
+    def goal_status(self) -> str | None:
+        status = (self.goal or {}).get("status")
+        return status if isinstance(status, str) else None
+
+    def ref(self, client_id: str) -> str:
+        """The ref of a message, a new one where it has none."""
+        return self.refs.setdefault(client_id, f"#{len(self.refs) + 1}")

@@ -1,0 +1,207 @@
+"""The turns and items of a joined thread, told to the mirror."""
+
+from __future__ import annotations
+
+from console.connectors.codex import items, notes
+from console.connectors.codex.read import Json, each, number, part, text
+from console.connectors.codex.state import Begun, Fate, Thread
+from console.connectors.codex.threads import usage_of
+from watchfloor.foreign import Mirror
+from watchfloor.protocol.events import Event, Level, Mail, MailState, Notice, ToolStatus
+
+_DELTAS = {
+    "item/agentMessage/delta": "message",
+    "item/plan/delta": "message",
+    "item/reasoning/summaryTextDelta": "reasoning",
+    "item/reasoning/textDelta": "reasoning",
+    "item/commandExecution/outputDelta": "tool_output",
+}
+
+
+class Turns:
+    """Takes what the server tells of turns and items."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+
+    # --- while it runs
+
+    def delta(self, thread: Thread, method: str, params: Json) -> bool:
+        """A piece of an item; False where the notification is none.
+
+        A piece of an item whose beginning we did not see is left out: the item comes whole when it has ended.
+        """
+        if method == "item/reasoning/summaryPartAdded":
+            if (number(params, "summaryIndex") or 0) > 0:
+                self._piece(thread, text(params, "itemId") or "", "reasoning", "\n\n")
+            return True
+        of = _DELTAS.get(method)
+        if of is None:
+            return False
+        self._piece(thread, text(params, "itemId") or "", of, text(params, "delta") or "")
+        return True
+
+    def _piece(self, thread: Thread, id: str, of: str, piece: str) -> None:
+        begun = thread.begun.get(id)
+        if of == "tool_output":
+            ran(thread, id)
+        if begun is None or not piece:
+            return
+        if of == "tool_output":
+            begun.waits = False
+            self._mirror.stream(thread.id, items.output_item(id), of, piece, call=id)
+        else:
+            self._mirror.stream(thread.id, id, of, piece)
+
+    def item_begun(self, thread: Thread, params: Json, at: int) -> None:
+        item, turn = part(params, "item"), text(params, "turnId") or ""
+        id, since = items.id_of(item), number(params, "startedAtMs") or at
+        if not id:
+            return
+        thread.begun[id] = Begun(item, turn, since, waits=id in _awaited(thread))
+        if items.kind_of(item) == items.FILES:
+            thread.changes[id] = each(item, "changes")
+        if items.kind_of(item) == items.COMPACTION:
+            thread.compacting = True
+        self._mirror.emit(thread.id, *items.begun(item, turn, since))
+
+    def patch(self, thread: Thread, params: Json) -> None:
+        """The changes of files that an item asks for are others now."""
+        id = text(params, "itemId") or ""
+        thread.changes[id] = each(params, "changes")
+
+    def item_ended(self, thread: Thread, item: Json, turn: str, at: int) -> None:
+        """An item is whole: now, or when its past is read."""
+        id = items.id_of(item)
+        known = thread.begun.pop(id, None)
+        thread.changes.pop(id, None)
+        if items.kind_of(item) == items.COMPACTION:
+            thread.compacting = False
+        since = number(item, "startedAtMs") or (known.since if known is not None else at)
+        ours = self._mail(thread, item, turn, at)
+        # The beginning is told again: where it was before, its key drops it.
+        self._mirror.emit(thread.id, *items.begun(item, turn, since), *items.ended(item, turn, at, ours=ours))
+        if items.is_call(item):
+            events = items.ended(item, turn, at)
+            status = getattr(events[-1], "status", None)
+            fate_of(thread, id, declined=status is ToolStatus.DECLINED)
+
+    def _mail(self, thread: Thread, item: Json, turn: str, at: int) -> bool:
+        """Tell that a message of ours was taken up; False where it is none of ours."""
+        if items.kind_of(item) != items.USER:
+            return False
+        id, client = items.id_of(item), text(item, "clientId")
+        thread.turn_of[id] = turn
+        ref = thread.refs.get(client) if client is not None else None
+        if ref is None:
+            return False
+        thread.turn_of[ref] = turn
+        consumed = Mail(at=at, ref=ref, state=MailState.CONSUMED, key=f"mail/{client}/consumed")
+        self._mirror.emit(thread.id, consumed)
+        return True
+
+    def usage(self, thread: Thread, params: Json, at: int) -> None:
+        thread.usage = part(params, "tokenUsage")
+        usage = usage_of(thread)
+        if usage is not None:
+            self._mirror.emit(thread.id, notes.usage_event(usage, params, at))
+
+    # --- its end
+
+    def ended(self, thread: Thread, turn: Json, at: int) -> None:
+        """A turn is over. What of it will never be told to have ended is closed, but for commands that live on."""
+        id, status = text(turn, "id") or "", text(turn, "status") or ""
+        if thread.turn == id:
+            thread.turn = None
+        thread.compacting = False
+        for fate in thread.fates.values():
+            fate.turn_ended = status
+        self._close(thread, id, status, at)
+        self._mirror.emit(thread.id, *turn_events(turn, at))
+        if status == "failed":
+            thread.error = notes.failure_text(part(turn, "error"))
+
+    def _close(self, thread: Thread, turn: str, status: str, at: int) -> None:
+        """Close what a turn left open."""
+        streams = []
+        for id, begun in list(thread.begun.items()):
+            if begun.turn != turn or _may_live_on(begun):
+                continue
+            del thread.begun[id]
+            thread.changes.pop(id, None)
+            streams += [id, items.output_item(id)]
+            cut = ToolStatus.CANCELLED if status == "interrupted" or begun.waits else ToolStatus.UNKNOWN
+            why = f"the turn was {status or 'over'} before it ended"
+            self._mirror.emit(thread.id, *items.cut(begun.item, turn, at, cut, why))
+        if streams:
+            self._mirror.cut_streams(thread.id, *streams)
+
+    def processes(self, thread: Thread, listed: list[Json], at: int) -> None:
+        """These commands of the thread run: any other that was left over from an earlier turn has ended unseen."""
+        running = {text(entry, "itemId") or "": entry for entry in listed}
+        for id in running:
+            ran(thread, id)
+            if id in thread.begun:
+                thread.begun[id].waits = False
+        for id, begun in list(thread.begun.items()):
+            if begun.turn != thread.turn and id not in running:
+                del thread.begun[id]
+                why = "it has ended, and how was not told"
+                self._mirror.emit(thread.id, *items.cut(begun.item, begun.turn, at, ToolStatus.UNKNOWN, why))
+                self._mirror.cut_streams(thread.id, id, items.output_item(id))
+        for id, entry in running.items():
+            if id not in thread.begun:
+                # Its beginning was before our time, and it is not in the past that the server keeps.
+                item = {"type": items.COMMAND, "id": id, "command": entry.get("command"), "cwd": entry.get("cwd")}
+                item |= {"processId": entry.get("processId")}
+                thread.begun[id] = Begun(item, "", at)
+                self._mirror.emit(thread.id, *items.begun(item, "", at))
+
+
+def _may_live_on(begun: Begun) -> bool:
+    """A command whose process was started outlives an interrupted turn, and a turn that does not await it."""
+    return items.kind_of(begun.item) == items.COMMAND and not begun.waits
+
+
+def turn_events(turn: Json, at: int) -> list[Event]:
+    """How a turn ended, where that is worth an event of its own."""
+    key = f"{text(turn, 'id')}/ended"
+    match text(turn, "status"):
+        case "failed":
+            return [notes.failure(part(turn, "error"), retrying=False, at=at, key=key)]
+        case "interrupted":
+            return [Notice(at=at, level=Level.INFO, code="interrupted", text="the turn was interrupted", key=key)]
+        case _:
+            return []
+
+
+# --- what shows of an answer
+
+
+def _awaited(thread: Thread) -> set[str]:
+    """The calls that wait for an open request."""
+    return {asked.call for asked in thread.asked.values() if asked.call is not None}
+
+
+def _fates(thread: Thread, call: str) -> list[Fate]:
+    return [
+        thread.fates[asked.id] for asked in thread.asked.values() if asked.call == call and asked.id in thread.fates
+    ]
+
+
+def ran(thread: Thread, call: str) -> None:
+    """The call is seen to run."""
+    for fate in _fates(thread, call):
+        if fate.resolved:
+            fate.ran = True
+
+
+def fate_of(thread: Thread, call: str, *, declined: bool) -> None:
+    """The call has ended."""
+    for fate in _fates(thread, call):
+        fate.declined, fate.ran = declined, not declined
+
+
+def known_changes(thread: Thread, call: str) -> list[Json] | None:
+    """The changes that a call asks for, None where they were told before we came."""
+    return thread.changes.get(call) or None
