@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any, Final, Protocol
-
-from pydantic import JsonValue
 
 from console.fleet.facts import (
     NO_TIME,
@@ -21,7 +18,6 @@ from console.fleet.facts import (
     ListedFact,
     OutcomeFact,
     PresenceFact,
-    ProfileFact,
     RequestKey,
     SessionKey,
     SummaryFact,
@@ -30,19 +26,18 @@ from console.fleet.facts import (
 )
 from console.intake.bounds import (
     KEEP_ID,
-    KEEP_LINE,
-    KEEP_LIST,
     KEEP_NAMES,
     MOST_COUNT,
     Reading,
     a_line,
     exact,
     line,
-    shown_json,
     size,
 )
 from console.intake.events import event_fact
-from console.intake.requests import decision_fact, field_fact, request_fact
+from console.intake.outcomes import outcome_info
+from console.intake.profiles import profile_fact
+from console.intake.requests import decision_fact, request_fact
 from console.intake.summaries import summary_fields
 from watchfloor.connector import Arrival, Clock, Unreadable
 from watchfloor.protocol import events as e
@@ -50,7 +45,7 @@ from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
 from watchfloor.protocol.codec import Bad
 from watchfloor.text import Clean
-from watchfloor.words import Contact, Delivery, Primitive
+from watchfloor.words import Contact
 
 NOTHING: Final = Clean("")
 KEEP_RAW: Final = 4_096
@@ -172,7 +167,7 @@ class Intake:
         return theirs - self._clock() if theirs else 0
 
     def _profiles(self, frame: f.Profiles, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
-        return [_profile(self.source, r.id("profile", id), profile) for id, profile in frame.profiles.items()]
+        return [profile_fact(self.source, r.id("profile", id), profile) for id, profile in frame.profiles.items()]
 
     def _sessions(self, frame: f.Sessions, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         unread = {one.session: one.fields for one in bad if one.session is not None}
@@ -245,7 +240,7 @@ class Intake:
                 id=frame.id,
                 outcome=frame.outcome,
                 reason=a_line(frame.reason),
-                info=_info(frame, r),
+                info=outcome_info(frame, r),
                 at=r.time("at", frame.at),
                 decided=decision_fact(frame.decided, r),
             )
@@ -302,77 +297,3 @@ _ASKS: Final = re.compile(r'"type"\s*:\s*"request"')
 def _found(pattern: re.Pattern[str], raw: str) -> str | None:
     match = pattern.search(raw)
     return match[1] if match is not None else None
-
-
-# --- profiles ------------------------------------------------------------------------------
-
-
-def _profile(source: str, id: str, profile: m.Profile) -> ProfileFact:
-    advertised = profile.capabilities.advertised()
-    return ProfileFact(
-        source,
-        id,
-        primitives=frozenset(advertised),
-        options={p: _options(p, profile.capabilities) for p in advertised},
-        unknown=_unknown_names(profile.capabilities.unknown()),
-        traits=profile.traits.model_dump(mode="json"),
-    )
-
-
-def _unknown_names(names: Sequence[str]) -> tuple[Clean, ...]:
-    more = len(names) - KEEP_NAMES
-    kept = tuple(line(name) for name in names[:KEEP_NAMES])
-    return (*kept, Clean(f"{more:,} more")) if more > 0 else kept
-
-
-def _options(primitive: Primitive, capabilities: m.Capabilities) -> Mapping[str, Any]:
-    options = getattr(capabilities, primitive.value)
-    if not isinstance(options, m.ActOptions):
-        # A word that is offered twice is offered.
-        return {name: tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value for name, value in options}
-    acts = [
-        {
-            "id": act.id,
-            "label": line(act.label),
-            "effect": line(act.effect),
-            "danger": act.danger,
-            "fields": tuple(field_fact(field) for field in act.fields[:KEEP_LIST]),
-        }
-        for act in options.acts[:KEEP_LIST]
-    ]
-    return {"acts": tuple(acts)}
-
-
-# --- outcomes ------------------------------------------------------------------------------
-
-
-def _info(frame: f.Outcome, r: Reading) -> dict[str, Any]:
-    """What the fleet and the command line read of an outcome's details: ids raw, other texts clean."""
-    info: dict[str, Any] = {}
-    for name, value in islice(frame.info.items(), KEEP_LIST):
-        if name in ("ref", "session") and isinstance(value, str):
-            info[name] = r.id(name, value)
-        elif name == "delivery":
-            info[name] = Delivery(value) if isinstance(value, str) and value in Delivery.__members__.values() else None
-        else:
-            info[line(name)] = _detail(name, value, r)
-    if frame.attempt is not None:
-        info.setdefault("attempt", r.a_count("attempt", frame.attempt))
-    if frame.retry_after_s is not None:
-        info["retry_after_s"] = r.span_s("retry_after_s", frame.retry_after_s)
-    return info
-
-
-def _detail(name: str, value: JsonValue, r: Reading) -> Any:
-    match value:
-        case str():
-            return line(value)
-        case None | bool():
-            return value
-        case int() | float() if name.endswith("_s"):
-            return r.span_s(name, value)
-        case int() | float():
-            return r.number(name, value)
-        case _:
-            text, more = shown_json(value)
-            return exact(text, KEEP_LINE, more)
