@@ -130,5 +130,5 @@ def test_whatever_ends_it_gives_the_terminal_back(env: dict[str, str], how: str)
 def test_the_first_frame_comes_before_anybody_answers(env: dict[str, str]) -> None:
     with console(env, "connect", "ws://127.0.0.1:9", "ws://127.0.0.1:10", size=(120, 30)) as terminal:
         screen = terminal.wait_for("STATE", SLOW_S)
-        assert "127.0.0.1:9 connecting" in screen or "127.0.0.1:9 lost" in screen
-        assert "127.0.0.1:10 connecting" in screen or "127.0.0.1:10 lost" in screen
+        assert ":9 connecting" in screen or ":9 lost" in screen
+        assert ":10 connecting" in screen or ":10 lost" in screen
