@@ -20,6 +20,7 @@ from watchfloor.protocol.frames import (
     Events,
     Outcome,
     Reply,
+    RequestFrame,
     Sessions,
     UnknownDo,
     UnknownFrame,
@@ -145,13 +146,40 @@ def test_words_of_a_newer_host_read_as_the_neutral_ones() -> None:
     assert outcome.outcome is OutcomeKind.UNKNOWN
 
 
-def test_one_bad_summary_costs_itself_alone() -> None:
-    decoded = decode_host(b'{"type":"sessions","sessions":[{"id":"a"},{"id":"b","head":"x"},7],"listed":true}')
+def test_one_bad_field_of_a_summary_costs_itself_alone() -> None:
+    decoded = decode_host(
+        b'{"type":"sessions","sessions":[{"id":"a"},{"id":"b","head":"x","cwd":"/"},7],"listed":true}'
+    )
     assert isinstance(decoded.frame, Sessions)
     assert [summary.id for summary in decoded.frame.sessions] == ["a", "b"]
     assert decoded.frame.listed
-    assert [bad.raw for bad in decoded.bad] == ['{"id": "b", "head": "x"}', "7"]
+    assert decoded.frame.sessions[1].model_fields_set == {"id", "cwd"}
+    assert [bad.raw for bad in decoded.bad] == ['{"id": "b", "head": "x", "cwd": "/"}', "7"]
     assert decoded.bad[0].reason.startswith("head:")
+    assert [(bad.session, bad.fields) for bad in decoded.bad] == [("b", ("head",)), (None, ())]
+
+
+def test_a_badly_listed_request_costs_neither_the_others_nor_itself() -> None:
+    good = '{"id":"r1","kind":"question","asked_at":5,"digest":"d"}'
+    decoded = decode_host(
+        f'{{"type":"sessions","sessions":[{{"id":"a","requests":[{good},{{"id":"r2"}},7]}}]}}'.encode()
+    )
+    assert isinstance(decoded.frame, Sessions)
+    assert [(ref.id, ref.asked_at) for ref in decoded.frame.sessions[0].requests] == [("r1", 5), ("r2", 0)]
+    assert decoded.bad[0].fields == ()
+
+
+def test_what_of_a_request_cannot_be_read_is_left_out_of_it() -> None:
+    raw = b'{"type":"request","session":"s","request":{"subject":{"id":"r","x":[%s]},"digest":"d","asked_at":"x"}}'
+    frame = decode_host(raw % b"1").frame
+    assert isinstance(frame, RequestFrame)
+    assert (frame.request.subject, frame.request.asked_at) == ({"id": "r", "x": [1]}, 0)
+    deep = decode_host(raw % (b"[" * 300 + b"]" * 300))
+    assert isinstance(deep.frame, RequestFrame)
+    assert (deep.frame.request.subject, deep.frame.request.digest) == ({"id": "r"}, "d")
+    assert len(deep.bad) == 1
+    with pytest.raises(ProtocolError):
+        decode_host(b'{"type":"request","session":"s","request":{"subject":{},"digest":"d","asked_at":"x"}}')
 
 
 @pytest.mark.parametrize(
