@@ -106,10 +106,6 @@ class GlyphSet:
     marks: Mapping[str, str]
     levels: str
 
-    def glyph(self, word: str) -> str:
-        """The glyph of a state or an overlay; that of `unknown` for any other word."""
-        return self.overlays.get(word) or self.states.get(word) or self.states["unknown"]
-
 
 @cache
 def theme_names() -> tuple[str, ...]:
