@@ -82,11 +82,14 @@ class Intake:
             return self._unreadable(arrival.bad)
         frame, bad = arrival.frame, arrival.bad
         facts = self.frame(frame, bad)
+        if not bad:
+            return facts
         # An event whose place is known stands in the log as `raw`, with the reason.
-        logged = sum(type(event) is e.Raw for event in frame.events) if isinstance(frame, f.Events | f.Page) else 0
+        events = frame.events if isinstance(frame, f.Events | f.Page) else ()
+        in_log = sum(type(event) is e.Raw for event in events) >= len(bad)
         for one in bad:
             session = one.session if one.session is not None else getattr(frame, "session", None)
-            facts.append(self._fault(one.reason, one.raw, session=session, in_log=logged > 0))
+            facts.append(self._fault(one.reason, one.raw, session=session, in_log=in_log))
         return facts
 
     def arrivals(self, arrivals: Iterable[Arrival]) -> list[Fact]:
