@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
@@ -59,8 +58,7 @@ class ThemeError(ValueError):
     """A theme or a glyph set cannot be used; the message names the file and the key."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThemeData:
+class ThemeData(NamedTuple):
     """A theme as data. Colours are "#rrggbb"."""
 
     name: str
@@ -95,8 +93,7 @@ class ThemeData:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GlyphSet:
+class GlyphSet(NamedTuple):
     """Glyphs by use. `states` and `overlays` are keyed by the words of the lifecycle."""
 
     name: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 ColumnName: TypeAlias = Literal["state", "name", "source", "attempt", "needs", "last", "rate", "usage", "can"]
 
@@ -15,8 +14,7 @@ NEEDS_COUNT: Final = 3
 """Cells of the count inside the needs column; the wait takes the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column: its heading and its width in cells, without the blank that follows."""
 
     name: ColumnName
