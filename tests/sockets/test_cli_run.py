@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.sockets.cli_kit import PATIENCE_S, Program, appears, gone, letter, until
+from watchfloor.harness.process import members
 
 LOOP = "echo begun; touch begun; while :; do sleep 0.05; done"
 STATE = Path("/proc/self/stat")
@@ -329,6 +332,51 @@ async def test_it_never_outlives_us(program: Program, tmp_path: Path, number: si
         run.process.send_signal(number)
         assert (await run.ends())[0] == code
         assert await until(lambda: gone(pid))
+
+
+FAMILY = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    if os.fork() == 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    while True:
+        time.sleep(60)
+with open("pid.new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename("pid.new", "pid")
+while True:
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not STATE.exists(), reason="there is no process table to look at")
+async def test_killed_it_takes_its_program_along(program: Program, tmp_path: Path) -> None:
+    async with running(program, "--", sys.executable, "-c", FAMILY) as run:
+        session = await _pid(tmp_path)
+        await until(lambda: True if len(members(session)) == 3 else None)
+        assert len(_reapers(tmp_path)) == 1
+        run.process.kill()
+        assert await until(lambda: None if members(session) else True)
+    assert await until(lambda: None if _reapers(tmp_path) else True), "and nothing watches any longer"
+
+
+async def test_nothing_watches_over_a_program_that_has_ended(program: Program, tmp_path: Path) -> None:
+    async with running(program, "--", "sh", "-c", "exit 3") as run:
+        await run.says()
+        assert await until(lambda: None if _reapers(tmp_path) else True)
+
+
+def _reapers(folder: Path) -> list[Path]:
+    """The processes that watch over programs of these tests: they have the environment of who started them."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if b"reaper.py" in (place / "cmdline").read_bytes() and bytes(folder) in (place / "environ").read_bytes():
+                found.append(place)
+    return found
 
 
 async def test_a_terminal_that_nobody_reads_does_not_hold_up_the_host(program: Program, tmp_path: Path) -> None:

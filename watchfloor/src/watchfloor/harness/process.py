@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,11 +23,11 @@ from pathlib import Path
 from typing import Final
 
 from watchfloor.errors import AgentError
+from watchfloor.harness import reaper
+from watchfloor.harness.reaper import DEAD, HAS_PROCESS_TABLE
 
 CHUNK: Final = 64 * 1024
 """Most bytes of one read."""
-
-HAS_PROCESS_TABLE: Final = Path("/proc/self/stat").exists()
 
 _SHORTEST_LOOK_S = 0.002
 _LONGEST_LOOK_S = 0.05
@@ -36,7 +37,6 @@ _UNKILLABLE_S = 2.0  # a process in the middle of a device call takes SIGKILL on
 _Add = Callable[[int, Callable[[], None]], None]
 _Remove = Callable[[int], bool]
 
-_DEAD = frozenset("ZXx")
 _HALTED = frozenset("Tt")
 _DEAF = "D"
 
@@ -58,20 +58,11 @@ def members(session: int) -> tuple[Member, ...]:
     """The living processes of a session, zombies left out; empty where there is no process table to read."""
     if not HAS_PROCESS_TABLE:
         return ()
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                stat = file.read()
-        except OSError:  # ended between the listing and the reading
-            continue
-        # The name in brackets may hold anything, brackets and spaces too.
-        state, parent, group, sid = stat[stat.rindex(b")") + 2 :].split(maxsplit=4)[:4]
-        if int(sid) == session and state.decode() not in _DEAD:
-            found.append(Member(int(name), int(parent), int(group), state.decode()))
-    return tuple(found)
+    return tuple(
+        Member(pid, parent, group, state)
+        for pid, state, parent, group, sid in reaper.table()
+        if sid == session and state not in DEAD
+    )
 
 
 def _all_hang_on_children(moving: Sequence[Member], living: Sequence[Member]) -> bool:
@@ -96,8 +87,9 @@ def exit_words(code: int) -> str:
 class Process:
     """A running program. Made by `spawn` on a running event loop; `reap` must be awaited in the end."""
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], lifeline: _Lifeline) -> None:
         self._popen = popen
+        self._lifeline = lifeline
         self._loop = asyncio.get_running_loop()
         self.pid = popen.pid
         self._exited = asyncio.Event()
@@ -117,6 +109,7 @@ class Process:
         if not argv:
             raise AgentError("no program was given")
         given = {k: v for k, v in os.environ.items() if k not in WITHHELD} if env is None else dict(env)
+        lifeline = _Lifeline()
         try:
             popen = subprocess.Popen(
                 list(argv),
@@ -129,8 +122,10 @@ class Process:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
+            lifeline.over()
             raise AgentError(_refusal(argv[0], cwd, error)) from error
-        return cls(popen)
+        lifeline.hold(popen.pid)
+        return cls(popen, lifeline)
 
     def _watch(self) -> None:
         if hasattr(os, "waitid"):
@@ -231,6 +226,7 @@ class Process:
 
     def reap(self) -> int:
         """Take the return code off the process table and close the pipes. The leader has ended, or was just killed."""
+        self._lifeline.over()
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 pipe.close()
@@ -275,6 +271,43 @@ class Process:
             await ready
         finally:
             remove(fd)
+
+
+class _Lifeline:
+    """Has a program ended when this process is killed: a process of its own waits for the end of a pipe from us."""
+
+    def __init__(self) -> None:
+        self._popen: subprocess.Popen[bytes] | None = None
+        # Where none can be started the program runs all the same.
+        with suppress(OSError, ValueError):
+            self._popen = subprocess.Popen(
+                # Started before the program, so that there is hardly a moment in which nothing watches over it.
+                [sys.executable, "-I", "-S", reaper.__file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd="/",
+                start_new_session=True,
+            )
+
+    def hold(self, session: int) -> None:
+        """End the processes of this session if we are killed."""
+        self._write(b"%d\n" % session)
+
+    def over(self) -> None:
+        """There is nothing to be ended any more."""
+        self._write(b".")
+        popen, self._popen = self._popen, None
+        if popen is not None:
+            if popen.stdin is not None:
+                popen.stdin.close()
+            threading.Thread(target=popen.wait, name=f"wait for {popen.pid}", daemon=True).start()
+
+    def _write(self, data: bytes) -> None:
+        if self._popen is not None and self._popen.stdin is not None:
+            with suppress(OSError):
+                self._popen.stdin.write(data)
 
 
 def _refusal(program: str, cwd: str | None, error: OSError | ValueError) -> str:
