@@ -43,7 +43,7 @@ class Interventions:
         clock: Clock,
         *,
         show: Callable[[RequestKey], None],
-        asking: Callable[[], None],
+        ask: Callable[[Ask], None],
         uncover: Callable[[], None],
         begin: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
@@ -56,7 +56,7 @@ class Interventions:
             keys: Which key does what.
             clock: Milliseconds since 1970 UTC.
             show: Puts a request on the card.
-            asking: Told when the drawer opens.
+            ask: Asks something in the drawer.
             uncover: Puts away what stands where the roster and the card are.
             begin: Runs what has to be waited for.
         """
@@ -66,7 +66,7 @@ class Interventions:
         self._keys = keys
         self._clock = clock
         self._show = show
-        self._asking = asking
+        self.ask = ask
         self._uncover = uncover
         self._begin = begin
 
@@ -161,14 +161,6 @@ class Interventions:
     @property
     def by(self) -> str:
         return self._hub.by
-
-    def ask(self, ask: Ask) -> None:
-        drawer = self._board.drawer
-        if drawer is None:
-            self.say(Clean("the console is still starting"), "attention")
-            return
-        self._asking()
-        drawer.ask(ask)
 
     def say(self, text: Clean, tone: Tone = "plain", holds: Holds | None = None) -> None:
         self._board.say(text, tone, self._clock(), holds)

@@ -58,7 +58,7 @@ async def test_what_was_said_of_a_card_goes_with_it(stage: Stage) -> None:
     stage.host.session("s2")
     other = stage.host.ask("r2", "s2", options=(ALLOW, DENY))
     # By the mouse, without any key.
-    stage.console.app.fleet_screen._open_card(other)
+    stage.console.app.fleet_screen.open_card(other)
     await stage.show()
     assert stage.console.notice == ""
     assert stage.console.trail == ""
