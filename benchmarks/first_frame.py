@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from pathlib import Path
 from statistics import median
 from typing import Final
 
 from benchmarks.plain import READY
 from benchmarks.terminal import CONSOLE, PLAIN, Run, load
 
-_SOURCES: Final = ("ws://127.0.0.1:9", "ws://127.0.0.1:10")
+_SOURCES: Final = {"alpha": "ws://127.0.0.1:9", "beta": "ws://127.0.0.1:10"}
 
 
 def main() -> int:
@@ -32,11 +33,14 @@ def main() -> int:
     console: list[float] = []
     with tempfile.TemporaryDirectory(prefix="watchfloor-bench-") as folder:
         env = {"XDG_CONFIG_HOME": folder, "XDG_STATE_HOME": folder, "WATCHFLOOR_RUNTIME_DIR": f"{folder}/run"}
+        config = Path(folder) / "watchfloor" / "config.toml"
+        config.parent.mkdir()
+        config.write_text("".join(f'[[source]]\nname = "{name}"\nurl = "{url}"\n' for name, url in _SOURCES.items()))
+        heard = [f"{name} connecting".encode() for name in _SOURCES]
         # The first round fills the caches of the interpreter and of the system, and does not count.
         for counts in [False, *[True] * args.rounds]:
             a = _first_paint(PLAIN, size, env, READY.encode())
-            shown = [place.partition("//")[2].encode() for place in _SOURCES]
-            b = _first_paint((*CONSOLE, "connect", *_SOURCES), size, env, b"STATE", *shown)
+            b = _first_paint(CONSOLE, size, env, b"STATE", *heard)
             if counts:
                 plain.append(a)
                 console.append(b)
