@@ -16,6 +16,9 @@ _WITHOUT: Final = (
     "Without --token-env and --token-file the token is taken from WATCHFLOOR_TOKEN, else from the configuration, "
     "else from the runtime file of a local host with that URL."
 )
+_LONGEST_NUMBER: Final = 15
+"""Digits; what has more is beyond what JSON numbers hold exactly."""
+_LONGEST_SHOWN: Final = 80
 EXITS: Final = (
     "Exit status: 0 applied, 3 not advertised, 4 stale or gone, 5 somebody was first, 6 invalid, 7 not permitted, "
     "8 not sent or unreachable, 9 sent and no word came back, 10 refused for now; 2 usage, "
@@ -218,13 +221,22 @@ def _rest(verbs: Any) -> None:
 
 def _number(least: int, most: int | None = None) -> Any:
     def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() else -1
+        value = int(text) if _digits(text) else -1
         if value < least or (most is not None and value > most):
             span = f"{least} to {most}" if most is not None else f"{least} or more"
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {span}")
+            raise argparse.ArgumentTypeError(f"{_shown(text)} is not a whole number, {span}")
         return value
 
     return read
+
+
+def _digits(text: str) -> bool:
+    """Is it a number that can be meant? Python itself refuses to read one of thousands of digits."""
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
 
 
 def _seconds(text: str) -> float:
@@ -233,7 +245,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 to 86400")
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a number of seconds, 0 to 86400")
     return value
 
 
@@ -243,7 +255,7 @@ def _rate(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of events a second, above 0")
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a number of events a second, above 0")
     return value
 
 
@@ -256,7 +268,7 @@ def _id(text: str) -> str:
 def _digest(text: str) -> str:
     digits = text.removeprefix("sha256:")
     if digits == text or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a digest: sha256: and 64 hexadecimal digits")
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a digest: sha256: and 64 hexadecimal digits")
     return text
 
 
@@ -264,9 +276,9 @@ def _address(text: str) -> tuple[str, int]:
     """HOST:PORT; an IPv6 address stands in brackets. Port 0: any free one."""
     host, mark, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    number = int(port) if port.isascii() and port.isdigit() else 65_536
+    number = int(port) if _digits(port) else 65_536
     if not mark or not bare or number > 65_535 or (":" in bare and bare == host):
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:7340")
+        raise argparse.ArgumentTypeError(f"{_shown(text)} is not HOST:PORT, as in 127.0.0.1:7340")
     return bare, number
 
 
@@ -274,6 +286,7 @@ def fields(text: str) -> dict[str, Any]:
     """The answer's fields from JSON. Raises Usage; the message does not hold the text, which may be a secret."""
     try:
         value = json.loads(text, parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()  # half a pair of surrogates has no bytes
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

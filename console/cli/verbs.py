@@ -119,12 +119,19 @@ def _given(args: Namespace) -> dict[str, Any]:
 
 def _text(word: str) -> str:
     """The word itself, or standard input for `-`: what is secret, or long, does not belong into a command line."""
-    if word != "-":
-        return word
+    text = word if word != "-" else _stdin()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Usage("the text is not UTF-8") from None
+    return text
+
+
+def _stdin() -> str:
     try:
         text = sys.stdin.read().rstrip("\n")
     except UnicodeDecodeError:
-        raise Usage("standard input is no text in UTF-8") from None
+        raise Usage("the text on standard input is not UTF-8") from None
     except OSError as fault:
         raise Usage(f"standard input cannot be read: {fault.strerror or fault}") from None
     if not text:

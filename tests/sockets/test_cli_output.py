@@ -83,3 +83,24 @@ async def test_what_lists_says_that_it_could_not(host: Host, ann: Program, words
 async def test_so_does_what_asks_no_host(ann: Program, words: tuple[str, ...]) -> None:
     assert await shell(ann, ">/dev/full", *words) == (1, f"watchfloor: {FULL}\n")
     assert await shell(ann, ">&-", *words) == (1, f"watchfloor: {CLOSED}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "says"),
+    [
+        ((b"x\xff",), b"", "the text is not UTF-8"),
+        ((b"-",), b"x\xff", "UTF-8"),
+        ((b"-",), b"", "nothing was given on standard input"),
+    ],
+)
+async def test_a_text_that_is_none_is_refused_before_it_is_sent(
+    host: Host, ann: Program, words: tuple[bytes, ...], stdin: bytes, says: str
+) -> None:
+    line = [os.fsencode(sys.executable), b"-m", b"console.cli.main", b"send", host.url.encode(), b"writer"]
+    process = await asyncio.create_subprocess_exec(
+        *line, *words, env=ann.env, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await asyncio.wait_for(process.communicate(stdin), PATIENCE_S)
+    assert process.returncode == 2
+    assert says in errors.decode()
+    assert errors.count(b"\n") == 1

@@ -119,6 +119,7 @@ def test_fields_are_a_json_object() -> None:
         "s3cret",
         '{"a": NaN}',
         '{"a": -Infinity}',
+        '{"a": "\\ud800"}',
         f'{{"a": {"9" * 6000}}}',
         f'{{"a": {"[" * 200_000}',
     ],
