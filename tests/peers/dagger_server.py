@@ -210,6 +210,7 @@ class _Connection:
             if not work.done():
                 work.cancel()
             gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
             try:
                 with contextlib.suppress(asyncio.CancelledError):
                     await work

@@ -15,6 +15,8 @@ from tests.peers.dagger_server import DaggerServer
 class Plain:
     """A client that sends plain documents."""
 
+    own_words = False
+
     def __init__(self, server: DaggerServer, http: httpx.AsyncClient) -> None:
         self._server, self._http = server, http
 
