@@ -137,6 +137,7 @@ def _number_field(asked: _Asked, desk: Desk) -> Ask:
         enter=asked.enter,
         then=lambda given: asked.take(_number(given.text)),
         ended=asked.ended,
+        draft=asked.draft,
     )
 
 

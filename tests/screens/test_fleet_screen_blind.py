@@ -349,6 +349,26 @@ async def test_a_text_that_the_gate_refuses_is_there_when_the_same_is_asked_agai
     assert "nothing is written" in stage.console.asking
 
 
+async def test_answers_that_the_gate_refuses_are_there_when_the_same_is_asked_again(stage: Stage) -> None:
+    stage.host.session()
+    kinds = {"why": "text", "size": "number", "key": "secret"}
+    fields = [m.FormField.model_validate({"name": name, "type": kind, "label": name}) for name, kind in kinds.items()]
+    stage.host.question(fields=fields)
+    await stage.show()
+    await stage.press("i")
+    await stage.show(ms=1_000)
+    await stage.press("o", *"because", "enter", *"40", "enter", *"s3cret")
+    stage.host.contact(Contact.SILENT)
+    await stage.press("enter")
+    assert not stage.sent
+    stage.host.contact(Contact.LIVE)
+    await stage.show()
+    await stage.show(ms=1_000)
+    # Of a secret nothing is kept.
+    await stage.press("o", "enter", "enter", *"other", "enter")
+    assert [intent.fields for intent in stage.sent] == [{"why": "because", "size": 40, "key": "other"}]
+
+
 async def test_an_answer_that_is_required_is_asked_for_until_there_is_one(stage: Stage) -> None:
     stage.host.session()
     choices = [{"value": "a", "label": "A"}]
