@@ -29,7 +29,7 @@ from watchfloor.protocol.frames import (
 from watchfloor.protocol.model import Capabilities, Profile, RequestModel, Subject, Summary
 
 E = TypeVar("E", bound=Event)
-WAIT_S = 60.0
+WAIT_S = 15.0
 
 
 class Desk:

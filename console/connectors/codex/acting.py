@@ -150,8 +150,14 @@ class Acting:
 
     async def _follow(self, thread: Thread) -> None:
         """A thread must be loaded to take a message, and followed to see what becomes of it."""
-        if not thread.joined:
+        if thread.joined:
+            return
+        try:
             await self._server.join(thread)
+        except CallRefused:
+            # A new thread without a message is loaded, and cannot be joined before its first turn runs.
+            if not thread.loaded:
+                raise
 
     # --- the running turn
 

@@ -6,9 +6,18 @@ import hashlib
 
 from console.connectors.codex import items
 from console.connectors.codex.read import Json, part, text
-from console.connectors.codex.requests import ASKS, FILES, NOT_FOR_US, Asked, is_tool_approval, request_of, unread
+from console.connectors.codex.requests import (
+    ASKS,
+    ELICITATION,
+    FILES,
+    NOT_FOR_US,
+    Asked,
+    is_tool_approval,
+    request_of,
+    unread,
+)
 from console.connectors.codex.state import Fate, Thread
-from console.connectors.codex.turns import known_changes
+from console.connectors.codex.turns import known_changes, ran
 from watchfloor.canonical import canonical
 from watchfloor.errors import CanonicalError
 from watchfloor.foreign import Mirror
@@ -53,6 +62,11 @@ class Asking:
             thread.begun[call].waits = True
         self._mirror.ask(thread.id, request)
         self._read(thread)
+        if method == ELICITATION and not is_tool_approval(params):
+            # A server that asks the user something is at work on its call.
+            for call, begun in thread.begun.items():
+                if items.kind_of(begun.item) == items.MCP and begun.item.get("server") == params.get("serverName"):
+                    ran(thread, call)
 
     def _id(self, rpc: int | str, method: str, params: Json) -> str:
         """An id that is this request's alone: the server counts anew when it is started anew, its turns do not."""

@@ -170,7 +170,7 @@ def _by_rule(rule: object) -> Option:
         scope=Scope.GLOBAL,
         grants=(f"every command that begins with: {json.dumps(words, ensure_ascii=False)}",),
         persists=True,
-        note="written to the server's rules, for every thread, also after a restart",
+        note="written to the server's rules: for this thread and all that begin later, also after a restart",
         confirm=True,
     )
 
