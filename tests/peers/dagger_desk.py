@@ -15,11 +15,11 @@ from watchfloor.connector import Received, Record, Target
 from watchfloor.errors import ConnectionFailed
 from watchfloor.foreign import ForeignConnector, ForeignLink
 from watchfloor.protocol.events import Event, Mail, Message, Notice
-from watchfloor.protocol.frames import Command, Do, Events, Outcome, Profiles, RequestFrame, Sessions
+from watchfloor.protocol.frames import Command, Do, Events, Outcome, Profiles, RequestFrame, Sessions, Watch
 from watchfloor.protocol.model import Capabilities, Profile, RequestModel, Summary, Traits
 
 E = TypeVar("E", bound=Event)
-PATIENCE_S = 8.0
+PATIENCE_S = 60.0
 
 
 class Desk:
@@ -38,6 +38,7 @@ class Desk:
         self.outcomes: dict[str, Outcome] = {}
         self.fault: ConnectionFailed | None = None
         self.over = False
+        self.listed = False
         self._numbers = itertools.count(1)
         self._moved = asyncio.Event()
         self._link: ForeignLink | None = None
@@ -46,7 +47,9 @@ class Desk:
     async def connect(self) -> None:
         self.fault, self.over = None, False
         self._link = await self.connector.connect()
+        self.listed = False
         self._reading = asyncio.create_task(self._read(self._link))
+        await self.until(lambda: self.listed or self.over)
 
     async def close(self) -> None:
         if self._link is not None and self._reading is not None:
@@ -75,7 +78,8 @@ class Desk:
         match frame:
             case Profiles(profiles=profiles):
                 self.profiles |= profiles
-            case Sessions(sessions=sessions):
+            case Sessions(sessions=sessions, listed=listed):
+                self.listed = self.listed or listed
                 for summary in sessions:
                     set_now = {name: getattr(summary, name) for name in summary.model_fields_set}
                     self.told[summary.id] = {**self.told.get(summary.id, {}), **set_now}
@@ -136,6 +140,11 @@ class Desk:
         id = f"c{next(self._numbers)}"
         await self._link.send(Command(id=id, session=session, do=do))
         return id
+
+    async def watch(self, session: str) -> None:
+        """The operator looks at the session."""
+        assert self._link is not None
+        await self._link.send(Watch(session=session, start="head"))
 
     async def outcome(self, id: str) -> Outcome:
         await self.until(lambda: id in self.outcomes)

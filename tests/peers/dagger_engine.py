@@ -23,6 +23,8 @@ class Engine:
         self.models = Models()
         self.telemetry = Telemetry(controlled=beta >= 21)
         self.agents: dict[str, Runtime] = {}
+        self.addressed: dict[str, Runtime] = {}
+        """What was asked for by a handle that the session does not have."""
         self.conversations: dict[str, Conversation] = {}
         self.verbs: list[tuple[str, str]] = []
         """Each verb that was carried out, with the handle of its agent."""

@@ -58,6 +58,8 @@ class Query(Node):
             return LLM(self.engine, self.engine.conversations[id])
         handle, _, ref = id.removeprefix("agent-").partition("!")
         runtime = self.engine.agents.get(handle)
+        if runtime is None and handle in self.engine.addressed:
+            return Unborn(self.engine, self.engine.addressed[handle])
         if not id.startswith("agent-") or runtime is None:
             raise Refused(f"no object with id {id!r} in this session")
         return Message(self.engine, runtime, runtime.message(ref)) if ref else Agent(self.engine, runtime)
@@ -214,7 +216,8 @@ class LLM(Node):
         known = self.engine.agents.get(handle)
         if known is not None:
             return Agent(self.engine, known)
-        return Unborn(self.engine, Runtime(self.engine, name, handle, self.value))
+        unborn = self.engine.addressed.setdefault(handle, Runtime(self.engine, name, handle, self.value))
+        return Unborn(self.engine, unborn)
 
     def f_spawn(
         self,

@@ -56,6 +56,8 @@ class Faults:
 
     lose: list[str] = field(default_factory=list)
     swallow: list[str] = field(default_factory=list)
+    falls: bool = False
+    """With the next answer that gets lost the engine is down."""
     down: bool = False
     """Every query is answered as a proxy does whose engine is gone."""
 
@@ -69,6 +71,7 @@ class DaggerServer:
         self.token = token
         self.port = port
         self.faults = Faults()
+        self.no_telemetry = False
         self.wire: list[dict[str, Any]] = []
         self.resumed: list[tuple[str, int]] = []
         """The streams that were opened, each with the cursor that it began after."""
@@ -170,6 +173,7 @@ class DaggerServer:
             answer["errors"] = [error.formatted for error in result.errors]
         self.wire.append({"request": asked, "response": answer})
         if _hit(self.faults.lose, asks_for):
+            self.faults.down = self.faults.falls
             raise ConnectionAbortedError
         return 200, answer
 
@@ -255,7 +259,7 @@ class _Connection:
         elif (method, path) == ("POST", "/query"):
             status, answer = await server.answer(body)
             await self._reply(status, json.dumps(answer).encode(), [("content-type", "application/json")])
-        elif method == "GET" and path in ("/v1/traces", "/v1/logs", "/v1/metrics"):
+        elif method == "GET" and path in ("/v1/traces", "/v1/logs", "/v1/metrics") and not server.no_telemetry:
             telemetry = server.engine.telemetry
             rows = {"/v1/traces": telemetry.traces, "/v1/logs": telemetry.logs}.get(path, Rows("metrics"))
             after = int(headers.get("last-event-id") or headers.get("x-last-event-id") or 0)
