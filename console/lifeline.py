@@ -28,8 +28,9 @@ ENDS_IN_S: Final = 4.0
 """Seconds that an end asked for by a signal may take before it is forced."""
 _PARTS_IN_S: Final = 3.5
 """Seconds for letting go of everything once the terminal is lost."""
-MOST: Final = (2000, 1000)
-"""Columns and rows of the largest terminal that is believed: painting takes as long as there are cells."""
+MOST: Final = (1280, 500)
+"""Columns and rows of the largest terminal that is believed, more than any display can show: painting takes as long as
+there are cells."""
 USUAL: Final = (80, 24)
 """Columns and rows of a terminal that does not say how large it is."""
 _LOOKS_EVERY_S: Final = 0.25

@@ -121,7 +121,7 @@ class Walk:
 def walk(env: Mapping[str, str], texts: Sequence[str]) -> tuple[Walk, ScriptedHost]:
     host = ScriptedHost(texts, SESSIONS)
     debug = {**env, "WATCHFLOOR_DEBUG_KEYS": "1"}
-    with serving(host) as url, console(debug, "connect", url, size=(160, 50)) as terminal:
+    with serving(host) as url, console(debug, "connect", url, size=(130, 40)) as terminal:
         gone = Walk(terminal)
         gone.begin()
         gone.roster()

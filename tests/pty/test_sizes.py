@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from console.lifeline import MOST
 from tests.pty.harness import Terminal
 from tests.pty.kit import SLOW_S, WATCHFLOOR, console
 
@@ -35,7 +36,7 @@ def test_the_terminal_itself_says_how_large_it_is(env: dict[str, str], exported:
 def places(raw: bytearray) -> tuple[int, int]:
     """The rightmost column and the lowest row that the cursor was sent to."""
     sent = [(int(x or 1), int(y or 1)) for y, x in re.findall(rb"\x1b\[(\d*);(\d*)H", raw)]
-    return max(x for x, _ in sent), max(y for _, y in sent)
+    return max((x for x, _ in sent), default=0), max((y for _, y in sent), default=0)
 
 
 @pytest.mark.parametrize("size", [(0, 0), (0, 24), (80, 0)], ids=str)
@@ -64,12 +65,14 @@ def test_a_signal_ends_it_however_large_the_terminal_says_that_it_is(
         assert time.monotonic() - asked < ENDS_S
         if begun == "once it is drawn" and min(size) > 12:
             columns, rows = places(terminal.raw)
-            assert columns <= 2_000
-            assert rows <= 1_000
+            assert columns <= MOST[0]
+            assert rows <= MOST[1]
 
 
 def drawn(terminal: Terminal, size: tuple[int, int]) -> bool:
-    return b"lost" in terminal.raw if size[0] >= 40 and size[1] >= 12 else terminal.raw.count(b"\x1b[?2026l") > 2
+    """Is a whole frame out, with the parts that a terminal of this size has room for?"""
+    frames = terminal.raw.count(b"\x1b[?2026l")
+    return frames >= 1 and b"STATE" in terminal.raw if size[0] >= 40 and size[1] >= 12 else frames > 2
 
 
 def test_it_is_drawn_anew_in_a_terminal_that_changes_its_mind(env: dict[str, str]) -> None:
@@ -80,3 +83,16 @@ def test_it_is_drawn_anew_in_a_terminal_that_changes_its_mind(env: dict[str, str
         terminal.resize(120, 40)
         terminal.wait_for("STATE")
         terminal.wait_until(lambda: terminal.line(39) or terminal.line(38), what="the footer at its end")
+
+
+def test_a_size_that_the_terminal_reports_in_its_own_words_is_bounded_too(env: dict[str, str]) -> None:
+    with Terminal([*WATCHFLOOR, "connect", SOURCE], (100, 30), env=env, drawn=False) as terminal:
+        terminal.wait_until(lambda: b"lost" in terminal.raw, SLOW_S, what="the first frame")
+        terminal.raw.clear()
+        terminal.write(b"\x1b[48;65535;65535;1;1t")
+        terminal.wait_until(lambda: places(terminal.raw)[1] > 30, SLOW_S, what="the new size to be taken")
+        terminal.process.terminate()
+        assert terminal.wait_exit(SLOW_S) == 128 + signal.SIGTERM
+        columns, rows = places(terminal.raw)
+        assert columns <= MOST[0]
+        assert rows <= MOST[1]
