@@ -10,7 +10,7 @@ from tests.unit.host.puppet import FULL
 from watchfloor.host.commands import Outcomes
 from watchfloor.host.core import HostCore
 from watchfloor.host.effects import Close, HostEffect, SendFrame, SessionEffect, StartAttempt
-from watchfloor.host.log import MemoryLog
+from watchfloor.host.log import EventLog, MemoryLog
 from watchfloor.host.principals import Principal
 from watchfloor.host.session import SessionCore
 from watchfloor.protocol.codec import decode_host, encode
@@ -36,10 +36,10 @@ OBSERVER: Final = Principal("olga", Role.OBSERVER)
 class Glass:
     """One host core. Effects that are not for a client are kept in `rest`."""
 
-    def __init__(self, *, keep: int | None = None, remember: int | None = None) -> None:
+    def __init__(self, *, keep: int | None = None, remember: int | None = None, log: EventLog | None = None) -> None:
         numbers = count(1)
         outcomes = None if remember is None else Outcomes(INFO.instance, remember)
-        self.core = HostCore(INFO, MemoryLog(lambda: f"e{next(numbers)}", keep), outcomes=outcomes)
+        self.core = HostCore(INFO, log or MemoryLog(lambda: f"e{next(numbers)}", keep), outcomes=outcomes)
         self.now = 1_000_000
         self.got: dict[str, list[Frame]] = {}
         self.closed: dict[str, int] = {}

@@ -11,6 +11,13 @@ WatchfloorError
 │   └── ConnectionLost        an established connection ended
 ├── AddressInUse              a host cannot listen where it was told to
 ├── ConfigError               a file that an operator wrote cannot be used as it stands
+├── StorageError              a file in which something is kept cannot be used; nothing in it was changed
+│   ├── StorageCorrupt        it is damaged
+│   ├── StorageNewer          a newer version wrote it
+│   ├── StorageForeign        it is not what it is taken for
+│   ├── StorageReadOnly       it cannot be written
+│   ├── StorageFull           there is no room for more
+│   └── StorageInUse          another process has it
 └── AgentError                raised to the author of an agent
     ├── Interrupted           the turn was ended by an operator
     ├── Stopped               the session was stopped
@@ -86,6 +93,39 @@ class ConfigError(WatchfloorError):
     """A file cannot be used as it stands. The message names file, line and key, and what to do."""
 
     exit_code = 2
+
+
+class StorageError(WatchfloorError):
+    """A file in which something is kept cannot be used. The message names it and says what to do.
+
+    Nothing that it holds was changed.
+    """
+
+    exit_code = 2
+
+
+class StorageCorrupt(StorageError):
+    """The file is damaged."""
+
+
+class StorageNewer(StorageError):
+    """A newer version of this library wrote the file."""
+
+
+class StorageForeign(StorageError):
+    """The file is something else: no database, or another program's."""
+
+
+class StorageReadOnly(StorageError):
+    """The file, or its folder, cannot be written."""
+
+
+class StorageFull(StorageError):
+    """There is no room: what was to be written is not in the file, and may be written again."""
+
+
+class StorageInUse(StorageError):
+    """Another process has the file open."""
 
 
 class AgentError(WatchfloorError):

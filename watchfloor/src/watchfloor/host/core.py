@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from watchfloor.errors import ProtocolError
+from watchfloor.errors import ProtocolError, StorageError
 from watchfloor.host.clients import Connection, broadcast
 from watchfloor.host.commands import Outcomes
 from watchfloor.host.dispatch import Dispatch, Dispatched
@@ -221,24 +221,31 @@ class HostCore:
         effects = self.flush(now)
         if not client.greeted:
             return effects + self._reception.greet(client, frame, now)
+        try:
+            return effects + self._answer(client, frame, now)
+        except StorageError as error:
+            # What the log cannot give costs the answer, not the connection.
+            return [*effects, client.send(Error(code=ErrorCode.OTHER, message=str(error), about=about_of(frame)))]
+
+    def _answer(self, client: Connection, frame: ClientFrame | UnknownFrame, now: int) -> list[HostEffect]:
         match frame:
             case Watch():
-                effects += self._reception.watch(client, frame, now)
+                return self._reception.watch(client, frame, now)
             case Unwatch():
                 client.watchers.pop(frame.session, None)
+                return []
             case History():
-                effects.append(client.send(self._reception.page(frame)))
+                return [client.send(self._reception.page(frame))]
             case Command():
-                effects += self._dispatched(self._dispatch.command(client, frame, now), now)
+                return self._dispatched(self._dispatch.command(client, frame, now), now)
             case Recall():
-                effects += self._dispatch.recall(client, frame, now)
+                return [*self._dispatch.recall(client, frame, now)]
             case Hello():
                 message = "hello comes once, at the start"
-                effects.append(client.send(Error(code=ErrorCode.MALFORMED, message=message, about=frame.type)))
+                return [client.send(Error(code=ErrorCode.MALFORMED, message=message, about=frame.type))]
             case _:
                 message = f"this host does not answer '{shown(frame.type)}'"
-                effects.append(client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=about_of(frame))))
-        return effects
+                return [client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=about_of(frame)))]
 
     def behind(self, conn: str) -> bool:
         """Does a watch of the connection have to catch up, so that `pull` has something for it?"""
@@ -251,7 +258,12 @@ class HostCore:
         session = client.behind() if client is not None else None
         if client is None or session is None:
             return []
-        return self.flush(now) + self._reception.more(client, session, now)
+        try:
+            return self.flush(now) + self._reception.more(client, session, now)
+        except StorageError as error:
+            # It would be asked for again and again.
+            client.watchers.pop(session, None)
+            return [client.send(Error(code=ErrorCode.OTHER, message=str(error), about="watch"))]
 
     # --- commands
 
@@ -303,6 +315,8 @@ class HostCore:
         if self._beat_at is None:
             return None
         dues = [self._beat_at, *(client.hello_by for client in self._conns.values() if client.silent)]
+        if self.news.retry_at is not None:
+            dues.append(self.news.retry_at)
         for entry in self.roster:
             due = entry.core.next_due()
             if due is not None:

@@ -26,6 +26,13 @@ class Logged(NamedTuple):
     event: Event
 
 
+class Batch(NamedTuple):
+    """New events of one session."""
+
+    session: str
+    events: Sequence[Event]
+
+
 class EventLog(Protocol):
     """Stores the events of all sessions of a host."""
 
@@ -53,8 +60,20 @@ class EventLog(Protocol):
     def append(self, session: str, events: Sequence[Event]) -> list[Event]:
         """Store events of one session, in order; returns them with `seq` and `pos`.
 
-        Raises ValueError for a delta. Nothing is stored then.
+        Raises as `write` does.
         """
+        ...
+
+    def write(self, batch: Sequence[Batch]) -> list[list[Event]]:
+        """Store events of several sessions, each session once, in order: all of them or none.
+
+        Returns them with `seq` and `pos`. Raises ValueError for a delta, StorageError where nothing can be written;
+        nothing is stored then.
+        """
+        ...
+
+    def close(self) -> None:
+        """Nothing is written any more: the host has ended."""
         ...
 
     def after(self, pos: int, limit: int, session: str | None = None) -> list[Logged]:
@@ -107,8 +126,16 @@ class MemoryLog:
         return self._own(session).start + 1
 
     def append(self, session: str, events: Sequence[Event]) -> list[Event]:
-        if any(isinstance(event, Delta) for event in events):
-            raise ValueError("deltas are never logged")
+        return self.write([Batch(session, events)])[0]
+
+    def write(self, batch: Sequence[Batch]) -> list[list[Event]]:
+        no_deltas(batch)
+        return [self._append(session, events) for session, events in batch]
+
+    def close(self) -> None:
+        return
+
+    def _append(self, session: str, events: Sequence[Event]) -> list[Event]:
         own = self._of.setdefault(session, Kept())
         stored = [
             event.model_copy(update={"seq": own.end + number, "pos": self.pos + number})
@@ -184,6 +211,12 @@ class Kept(Generic[T]):
 
 
 _NOTHING: Final[Kept[Event]] = Kept()
+
+
+def no_deltas(batch: Sequence[Batch]) -> None:
+    """Raises ValueError where something is to be stored that never is."""
+    if any(isinstance(event, Delta) for part in batch for event in part.events):
+        raise ValueError("deltas are never logged")
 
 
 def _pos(event: Event) -> int:

@@ -1,18 +1,27 @@
-"""What happened in the sessions of a host, until it is numbered, logged and told to the clients."""
+"""What happened in the sessions of a host, until it is numbered, logged and told to the clients.
+
+Nothing is told before the log has it. While the log cannot be written what happened waits here: the agents go on,
+clients are told so once, and everything is logged and told as soon as it can be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
+from watchfloor.errors import StorageError
 from watchfloor.host.clients import Connection, Encoded, broadcast
 from watchfloor.host.effects import Changed, HostEffect, Publish, RequestChanged, SendFrame, SessionEffect
-from watchfloor.host.log import EventLog
+from watchfloor.host.log import Batch, EventLog
 from watchfloor.host.reception import session_frames
 from watchfloor.host.roster import SLOW, SLOW_MS, Entry, Roster
 from watchfloor.host.wire import encoded, event_frames, join_deltas
 from watchfloor.protocol.events import Delta, Event
-from watchfloor.protocol.frames import Gone, Profiles, RequestFrame
+from watchfloor.protocol.frames import Error, ErrorCode, Gone, Profiles, RequestFrame
 from watchfloor.protocol.model import Summary
+
+RETRY_MS: Final = 1000
+"""Milliseconds after which a log that could not be written is tried again."""
 
 
 class News:
@@ -23,10 +32,14 @@ class News:
         self._roster = roster
         self._busy: dict[str, Entry] = {}
         self._gone: list[str] = []
+        self.fault: str | None = None
+        """Why the log cannot be written; None while it can."""
+        self.retry_at: int | None = None
+        """When the log is tried again."""
 
     def __bool__(self) -> bool:
-        """Is there anything to tell?"""
-        return bool(self._busy or self._gone)
+        """Is there anything that can be told now?"""
+        return self.retry_at is None and bool(self._busy or self._gone)
 
     def touch(self, entry: Entry) -> Entry:
         """Something of the session is new."""
@@ -71,12 +84,21 @@ class News:
 
     def flush(self, clients: Sequence[Connection], now: int) -> list[HostEffect]:
         """Number what happened and tell it: profiles, sessions and requests to everybody, events to who follows."""
-        busy, self._busy = list(self._busy.values()), {}
+        if self.retry_at is not None and now < self.retry_at:
+            return []
+        busy = list(self._busy.values())
+        try:
+            numbered = self._number(busy)
+        except StorageError as error:
+            return self._wait(clients, str(error), now)
+        self._busy = {}
+        self.fault = self.retry_at = None
         events: list[SendFrame] = []
         requests: list[Encoded] = []
-        for entry in busy:
-            if entry.events:
-                frames = self._number(entry)
+        for entry, fresh in zip(busy, numbered, strict=True):
+            if fresh:
+                entry.saw(fresh)
+                frames = event_frames(entry.id, self._log.epoch(entry.id), fresh)
                 events += broadcast([client for client in clients if client.follows(entry.id)], frames)
             requests += [encoded(RequestFrame(session=entry.id, request=request)) for request in entry.requests]
             entry.requests.clear()
@@ -92,13 +114,29 @@ class News:
             self._gone = []
         return [*broadcast(clients, news + requests), *events]
 
-    def _number(self, entry: Entry) -> Sequence[Encoded]:
-        """Log the session's new events and make frames of them, deltas in their places."""
-        fresh, entry.events = join_deltas(entry.events), []
-        numbered = iter(self._log.append(entry.id, [event for event in fresh if not isinstance(event, Delta)]))
-        events: list[Event] = [event if isinstance(event, Delta) else next(numbered) for event in fresh]
-        entry.saw(events)
-        return event_frames(entry.id, self._log.epoch(entry.id), events)
+    def _number(self, busy: Sequence[Entry]) -> list[list[Event]]:
+        """Log what is new, all of it or nothing. Returns each entry's new events, deltas in their places."""
+        fresh = [join_deltas(entry.events) for entry in busy]
+        lasting = [[event for event in events if not isinstance(event, Delta)] for events in fresh]
+        logged = self._log.write([Batch(entry.id, events) for entry, events in zip(busy, lasting, strict=True)])
+        for entry in busy:
+            entry.events = []
+        return [
+            [event if isinstance(event, Delta) else next(numbered) for event in events]
+            for events, stored in zip(fresh, logged, strict=True)
+            for numbered in [iter(stored)]
+        ]
+
+    def _wait(self, clients: Sequence[Connection], fault: str, now: int) -> list[HostEffect]:
+        self.retry_at = now + RETRY_MS
+        for entry in self._busy.values():
+            # Previews may be lost, and what they preview follows.
+            entry.events = [event for event in entry.events if not isinstance(event, Delta)]
+        if self.fault is not None:
+            return []
+        self.fault = fault
+        message = f"this host cannot write its log, and tells nothing new until it can: {fault}"
+        return [*broadcast(clients, [encoded(Error(code=ErrorCode.OTHER, message=message))])]
 
     def _summary(self, entry: Entry, now: int) -> Summary | None:
         if not entry.fresh:

@@ -65,9 +65,10 @@ class Host:
 
     Without `tokens` everybody on this machine, its other users included, may connect and intervene, under the
     name that their client gives; nothing is printed about that. `origins`: browser origins that are welcome;
-    `hosts`: further names that clients may call this host by. `log` keeps the events (default: in memory).
-    `hello_s`: how long a client may say nothing after it has connected. `queue_bytes`: what may wait for one
-    client before it is closed as too slow, at least 2 MiB.
+    `hosts`: further names that clients may call this host by. `log` keeps the events (default: in memory; a
+    `SqliteLog` keeps them in a file) and is closed with the host. `hello_s`: how long a client may say nothing
+    after it has connected. `queue_bytes`: what may wait for one client before it is closed as too slow, at least
+    2 MiB.
 
         async with Host(name="build") as host:
             host.add(harness, name="deploy", text="Deploy the site")
@@ -107,6 +108,7 @@ class Host:
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._flush: asyncio.TimerHandle | None = None
         self._ticker: asyncio.Task[None] | None = None
+        self._closed = False
 
     # --- what its owner does
 
@@ -125,6 +127,11 @@ class Host:
     def announce_fault(self) -> str | None:
         """Why the consoles of this machine cannot find the host by themselves; None where they can, or should not."""
         return self._announce_fault
+
+    @property
+    def log_fault(self) -> str | None:
+        """Why what happens cannot be logged, and so is told to nobody; None while it can."""
+        return self._core.news.fault
 
     def now(self) -> int:
         """Milliseconds since 1970 UTC by the host's clock."""
@@ -288,6 +295,7 @@ class Host:
         if attempts:
             await asyncio.wait(attempts, timeout=2 * CLOSE_S)
         self._flush_now()
+        self._closed = True
         if self._flush is not None:
             self._flush.cancel()
         for outbox in self._outboxes.values():
@@ -295,6 +303,7 @@ class Host:
         if self._server is not None:
             await self._server.wait_closed()
             self._server = None
+        self._core.log.close()
 
     # --- effects
 
@@ -325,11 +334,13 @@ class Host:
                 for waiter in self._waiters.pop(session):
                     if not waiter.done():
                         waiter.set_result(None)
-        if self._flush is None and self._core.wants_flush:
+        if self._flush is None and self._core.wants_flush and not self._closed:
             self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
 
     def _flush_now(self) -> None:
         self._flush = None
+        if self._closed:
+            return
         self.perform(self._core.flush(self.now()))
 
     def _begin(self, session: str, number: int) -> None:
