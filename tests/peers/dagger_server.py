@@ -13,6 +13,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -38,12 +39,17 @@ FIXTURES: Final = Path(__file__).resolve().parents[1] / "fixtures/dagger"
 TOKEN: Final = "token-of-a-test"
 
 
+@cache
 def schema_of(beta: int, *, without: tuple[str, ...] = ()) -> GraphQLSchema:
-    """The schema of a version. `without`: fields that it lacks, such as `Agent.reseed`."""
+    """The schema of a version. `without`: fields that it lacks, as `Agent.reseed`, or arguments, as `Agent.stop.kill`."""
     schema = build_schema((FIXTURES / f"schema_beta{beta}.graphql").read_text(encoding="utf-8"))
     for name in without:
-        type_name, field_name = name.split(".")
-        del schema.type_map[type_name].fields[field_name]  # type: ignore[attr-defined]
+        type_name, field, *argument = name.split(".")
+        fields = getattr(schema.type_map[type_name], "fields")  # noqa: B009 - not every type has fields
+        if argument:
+            del fields[field].args[argument[0]]
+        else:
+            del fields[field]
     return schema
 
 

@@ -100,7 +100,7 @@ class Abilities:
         answers = self.has("LLM.withResponse", "content")
         possible = {
             ReseedMode.CLEAR: empties,
-            ReseedMode.MODEL: self.has("LLM.withModel", "model"),
+            ReseedMode.MODEL: self.has("LLM.withModel", "model") and self.has("LLM.model"),
             ReseedMode.REPLACE: empties and prompts,
             ReseedMode.REWIND: empties and prompts and answers and self.reads_messages and self._rebuilds,
             ReseedMode.COMPACT: empties and prompts and answers and self._answers_once,
@@ -113,7 +113,7 @@ class Abilities:
 
     @property
     def _answers_once(self) -> bool:
-        return self.has("LLM.loop", "maxSteps") and self.has("LLM.lastReply")
+        return self.has("LLM.loop", "maxSteps") and self.all("LLM.lastReply", "LLM.hasPending")
 
     def of_agent(self) -> Capabilities:
         """What an agent advertises."""

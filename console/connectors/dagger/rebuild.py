@@ -119,7 +119,7 @@ def _steps(turn: Turn, abilities: Abilities) -> Iterator[Step]:
                 "errored": ("Boolean!", failed),
             }
             yield Step("withToolResult", arguments)
-    elif turn.role == "USER" and all(block.get("kind") == "TEXT" for block in turn.blocks):
+    elif turn.role == "USER" and turn.blocks and all(block.get("kind") == "TEXT" for block in turn.blocks):
         arguments = {"prompt": ("String!", turn.said)}
         if turn.origin is not None:
             if not abilities.has("LLM.withPrompt", "origin"):
