@@ -11,12 +11,14 @@ results since then. Without a script it says what it was told. Steps:
     {"fail": 500}                            answer with this HTTP status
     {"wait_s": 3, …}                         before the rest of the step
 
-Messages that came after the script are repeated in what it says, in brackets, so that a test sees that they arrived.
+Messages that came after the script are repeated in what it says, in brackets, so that a test sees that they arrived;
+it then says it at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -35,6 +37,7 @@ class ModelServer:
 
     def __init__(self) -> None:
         self.asked: list[Json] = []
+        self._came = asyncio.Event()
         self.port = 0
         self._numbers = count(1)
 
@@ -42,9 +45,15 @@ class ModelServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
+    async def asked_again(self, before: int) -> None:
+        """Wait until more than so many answers were asked for."""
+        while len(self.asked) <= before:
+            self._came.clear()
+            await self._came.wait()
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, one request."""
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             length = next(
                 (int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:")), 0
@@ -59,13 +68,14 @@ class ModelServer:
 
     async def _answer(self, body: Json, writer: asyncio.StreamWriter) -> None:
         self.asked.append(body)
+        self._came.set()
         step, later = _step(body.get("input") or [])
         await asyncio.sleep(step.get("wait_s", 0))
         if "fail" in step:
             _whole(writer, step["fail"], {"error": {"message": "as scripted", "type": "server_error", "code": "boom"}})
             return
         if later and "say" in step:
-            step = {**step, "say": f"{step['say']} [{' | '.join(later)}]"}
+            step = {**step, "say": f"{step['say']} [{' | '.join(later)}]", "over_s": 0}
         items = list(self._items(step))
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
         response: Json = {"id": self._id("resp"), "object": "response", "model": body.get("model"), "output": []}
@@ -123,14 +133,26 @@ def _step(history: Any) -> tuple[Json, list[str]]:
             done += 1
         elif kind == "message" and item.get("role") == "user":
             last = _text(item.get("content"))
-            _, mark, rest = last.rpartition(_MARK)
-            if mark and rest.startswith("["):
-                script, done, later = json.JSONDecoder().raw_decode(rest)[0], 0, []
+            found = _script(last)
+            if found is not None:
+                script, done, later = found, 0, []
             else:
                 later.append(last[-80:])
     if script is None:
         return {"say": f"you said: {last[-80:]}"}, []
     return (script[done] if done < len(script) else {"say": "the script is done"}), later
+
+
+def _script(said: str) -> list[Json] | None:
+    """The script in a message; a server may have escaped it as markup."""
+    _, mark, rest = html.unescape(said).partition(_MARK)
+    if not mark:
+        return None
+    try:
+        script, _ = json.JSONDecoder().raw_decode(rest)
+    except ValueError:
+        return None
+    return script if isinstance(script, list) else None
 
 
 def _text(content: Any) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from console.connectors.codex import items
-from console.connectors.codex.read import Json, part, text
+from console.connectors.codex.read import Json, number, part, text
 from console.connectors.codex.requests import (
     ASKS,
+    COMMAND,
     ELICITATION,
     FILES,
     NOT_FOR_US,
@@ -17,7 +18,7 @@ from console.connectors.codex.requests import (
     unread,
 )
 from console.connectors.codex.state import Fate, Thread
-from console.connectors.codex.turns import known_changes, ran
+from console.connectors.codex.turns import Turns, known_changes, ran
 from watchfloor.canonical import canonical
 from watchfloor.errors import CanonicalError
 from watchfloor.foreign import Mirror
@@ -31,8 +32,9 @@ ELSEWHERE = "another client"
 class Asking:
     """Opens and ends requests."""
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: Mirror, turns: Turns) -> None:
         self._mirror = mirror
+        self._turns = turns
         self._ids: dict[str, int] = {}
         """How often an id was given."""
 
@@ -58,8 +60,9 @@ class Asking:
         id = self._id(rpc, method, params)
         request = request_of(id, method, params, changes=changes, call=call, now=now)
         thread.asked[rpc] = Asked(rpc, method, params, id, request, call)
-        if call in thread.begun:
-            thread.begun[call].waits = True
+        if call is not None:
+            since = number(params, "startedAtMs") or now
+            self._turns.waits(thread, _item(method, call, params), text(params, "turnId") or "", since)
         self._mirror.ask(thread.id, request)
         self._read(thread)
         if method == ELICITATION and not is_tool_approval(params):
@@ -182,6 +185,14 @@ def _call(thread: Thread, method: str, params: Json) -> str | None:
         and not begun.waits
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _item(method: str, call: str, params: Json) -> Json:
+    """What a request tells of the item that waits for it."""
+    if method == COMMAND:
+        kept = {"command": params.get("command"), "cwd": params.get("cwd")}
+        return {"type": items.COMMAND, "id": call, **{k: v for k, v in kept.items() if v is not None}}
+    return {"type": items.FILES if method == FILES else items.MCP, "id": call}
 
 
 def _same(one: Json, other: Json) -> bool:

@@ -63,6 +63,7 @@ class CodexSource:
         self._working: set[asyncio.Task[None]] = set()
         self._joins = asyncio.Semaphore(AT_ONCE)
         self._joining: dict[str, asyncio.Task[None]] = {}
+        self._reading: set[str] = set()
         self._refused: dict[str, CallRefused] = {}
         self._idle_since: dict[str, int] = {}
         self.acting: Final = Acting(self.feed, self, mirror)
@@ -177,8 +178,18 @@ class CodexSource:
         wants, self.feed.wants = self.feed.wants, set()
         for want, id in wants:
             thread = self.feed.threads.get(id)
-            if thread is not None:
-                self._in_background(self._queue(thread) if want is Want.QUEUE else self._processes(thread))
+            match want:
+                case Want.READ if thread is None and id not in self._reading:
+                    self._reading.add(id)
+                    self._in_background(self._read(id))
+                case Want.PAST if thread is not None:
+                    self._in_background(self._past_again(thread))
+                case Want.QUEUE if thread is not None:
+                    self._in_background(self._queue(thread))
+                case Want.PROCESSES if thread is not None:
+                    self._in_background(self._processes(thread))
+                case _:
+                    pass
 
     def _start_joins(self, *, waiting: bool = False) -> list[asyncio.Task[None]]:
         wanted = {id for want, id in self.feed.wants if want is Want.JOIN}
@@ -232,8 +243,23 @@ class CodexSource:
         await self._queue(thread)
         await self._processes(thread)
 
-    async def _past(self, rpc: Rpc, thread: Thread) -> None:
-        """Read the items that the server keeps of the thread, back to those that we have."""
+    async def _read(self, id: str) -> None:
+        """Read of a thread that is new to us. One that the server does not let us read is not asked about again."""
+        self.feed.found(part(await self.rpc.call("thread/read", {"threadId": id}), "thread"))
+        self._reading.discard(id)
+        self._ask()
+
+    async def _past_again(self, thread: Thread) -> None:
+        """Look in the past for ends that were not told."""
+        try:
+            await self._past(self.rpc, thread, again=True)
+        finally:
+            if thread.id in self.feed.threads:
+                self.feed.past_was_read(thread)
+            self._moved.set()
+
+    async def _past(self, rpc: Rpc, thread: Thread, *, again: bool = False) -> None:
+        """Read the items that the server keeps of the thread, back to those that we have; `again`: only the last."""
         entries: list[Json] = []
         cursor: object = None
         more = True
@@ -243,9 +269,9 @@ class CodexSource:
             page = each(answer, "data")
             entries += page
             cursor = answer.get("nextCursor")
-            more = cursor is not None and not self.feed.knows(thread, page)
+            more = cursor is not None and not again and not self.feed.knows(thread, page)
         turns = each(await rpc.call("thread/turns/list", {"threadId": thread.id, "limit": PAGE}), "data")
-        self.feed.past(thread, entries[::-1], turns, more=more)
+        self.feed.past(thread, entries[::-1], turns, more=more and not again)
 
     async def _queue(self, thread: Thread) -> None:
         if "thread/queue/list" in self.feed.has:
@@ -321,6 +347,7 @@ class CodexSource:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._joining.clear()
+        self._reading.clear()
         self._idle_since.clear()
         rpc, self._rpc = self._rpc, None
         if rpc is not None:

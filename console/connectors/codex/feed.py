@@ -20,6 +20,8 @@ class Want(Enum):
     """What only the server can tell, and has to be asked."""
 
     JOIN = "join"
+    READ = "read"
+    PAST = "past"
     QUEUE = "queue"
     PROCESSES = "processes"
 
@@ -32,7 +34,7 @@ class Feed:
         self.wants: set[tuple[Want, str]] = set()
         self.has = Methods()
         self.turns = Turns(mirror)
-        self.asking = Asking(mirror)
+        self.asking = Asking(mirror, self.turns)
         self._mirror = mirror
         self._follow_all = follow_all
 
@@ -49,6 +51,11 @@ class Feed:
         for id in [id for id in self.threads if id not in found]:
             self._gone(id)
         self._mirror.keep_only(found)
+
+    def found(self, info: Json) -> None:
+        """A thread that is new to us."""
+        if text(info, "id"):
+            self._known(info)
 
     def _known(self, info: Json, *, archived: bool = False) -> Thread:
         id = text(info, "id") or ""
@@ -91,6 +98,7 @@ class Feed:
         thread.joined, thread.turn, thread.compacting = False, None, False
         if thread.begun:
             self.turns.processes(thread, [], self._mirror.now())
+        thread.ended_turns.clear()
         self.asking.all_gone(thread, "the server has unloaded its thread")
 
     # --- a connection
@@ -140,8 +148,14 @@ class Feed:
             at = number(item, "completedAtMs") or number(item, "startedAtMs") or _at_of([entry])
             self.turns.item_ended(thread, item, turn, at or self._mirror.now())
         self._past_turn(thread, by_id.get(last or ""))
-        running = [turn for turn in turns if text(turn, "status") == "inProgress"]
-        thread.turn = text(running[0], "id") if running and thread.active else None
+        if thread.held_back is not None:
+            running = [turn for turn in turns if text(turn, "status") == "inProgress"]
+            thread.turn = text(running[0], "id") if running and thread.active else None
+
+    def past_was_read(self, thread: Thread) -> None:
+        """What turns left open will not be told any more."""
+        self.turns.close(thread, self._mirror.now())
+        self.show(thread)
 
     def _past_turn(self, thread: Thread, turn: Json | None) -> None:
         if turn is None:
@@ -176,10 +190,14 @@ class Feed:
         """A notification or a request of the server."""
         method, params = text(frame, "method") or "", part(frame, "params")
         if method == "thread/started":
-            self._known(part(params, "thread"))
+            self.found(part(params, "thread"))
             return
-        thread = self.threads.get(text(params, "threadId") or "")
+        id = text(params, "threadId") or ""
+        thread = self.threads.get(id)
         if thread is None:
+            # A sub-agent's thread is told of by what happens in it only.
+            if id and method != "thread/deleted":
+                self.wants.add((Want.READ, id))
             return
         if thread.held_back is not None and method not in _AT_ONCE:
             thread.held_back.append(frame)
@@ -239,6 +257,11 @@ class Feed:
     def _turn_ended(self, thread: Thread, turn: Json, at: int) -> None:
         self.turns.ended(thread, turn, at)
         self.asking.turn_ended(thread, text(turn, "id") or "", text(turn, "status") or "over")
+        if self.turns.left_open(thread):
+            # An end that was not told may stand in the past.
+            self._want(Want.PAST, thread)
+        else:
+            thread.ended_turns.clear()
         if any(items.kind_of(begun.item) == items.COMMAND for begun in thread.begun.values()):
             self._want(Want.PROCESSES, thread)
 

@@ -51,6 +51,8 @@ class Thread:
     watched: bool = False
     turn: str | None = None
     compacting: bool = False
+    ended_turns: dict[str, str] = field(default_factory=dict)
+    """Turns that are over and may have left something open -> how they ended."""
     error: str | None = None
     model: str | None = None
     goal: Json | None = None

@@ -116,25 +116,39 @@ class Turns:
         thread.compacting = False
         for fate in thread.fates.values():
             fate.turn_ended = status
-        self._close(thread, id, status, at)
         self._mirror.emit(thread.id, *turn_events(turn, at))
         if status == "failed":
             thread.error = notes.failure_text(part(turn, "error"))
+        thread.ended_turns[id] = status
 
-    def _close(self, thread: Thread, turn: str, status: str, at: int) -> None:
-        """Close what a turn left open."""
+    def close(self, thread: Thread, at: int) -> None:
+        """Close what turns that are over left open, and the past does not tell more of."""
+        ended, thread.ended_turns = thread.ended_turns, {}
         streams = []
         for id, begun in list(thread.begun.items()):
-            if begun.turn != turn or _may_live_on(begun):
+            status = ended.get(begun.turn)
+            if status is None or _may_live_on(begun):
                 continue
             del thread.begun[id]
             thread.changes.pop(id, None)
             streams += [id, items.output_item(id)]
             cut = ToolStatus.CANCELLED if status == "interrupted" or begun.waits else ToolStatus.UNKNOWN
             why = f"the turn was {status or 'over'} before it ended"
-            self._mirror.emit(thread.id, *items.cut(begun.item, turn, at, cut, why))
+            self._mirror.emit(thread.id, *items.cut(begun.item, begun.turn, at, cut, why))
         if streams:
             self._mirror.cut_streams(thread.id, *streams)
+
+    def left_open(self, thread: Thread) -> bool:
+        """Has a turn that is over left something open?"""
+        return any(begun.turn in thread.ended_turns and not _may_live_on(begun) for begun in thread.begun.values())
+
+    def waits(self, thread: Thread, item: Json, turn: str, at: int) -> None:
+        """A call waits for an answer. It may have begun before we came: then this is all that is told of it."""
+        id = items.id_of(item)
+        if id not in thread.begun:
+            thread.begun[id] = Begun(item, turn, at)
+            self._mirror.emit(thread.id, *items.begun(item, turn, at))
+        thread.begun[id].waits = True
 
     def processes(self, thread: Thread, listed: list[Json], at: int) -> None:
         """These commands of the thread run: any other that was left over from an earlier turn has ended unseen."""
