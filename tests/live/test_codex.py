@@ -199,6 +199,7 @@ def answer(request: RequestModel, fields: dict[str, object]) -> DoAnswer:
 async def test_tools_and_forms_of_an_mcp_server() -> None:
     async with peer(more=MCP) as live, desk(live.url) as seen:
         thread = await live.other.thread(live.work)
+        await seen.until(lambda: thread in seen.sessions)
         steps = [{"call": "order", "in": "mcp__forms", "with": {"what": "tea"}}] * 2
         steps.append({"call": "form", "in": "mcp__forms"})
         await seen.do(thread, DoSend(text=script(*steps, {"say": "ordered"})))
@@ -234,6 +235,7 @@ async def test_tools_and_forms_of_an_mcp_server() -> None:
 async def test_a_tool_of_an_mcp_server_that_is_denied_is_not_called() -> None:
     async with peer(more=MCP) as live, desk(live.url) as seen:
         thread = await live.other.thread(live.work)
+        await seen.until(lambda: thread in seen.sessions)
         step = {"call": "order", "in": "mcp__forms", "with": {"what": "tea"}}
         await seen.do(thread, DoSend(text=script(step, {"say": "no tea"})))
         assert (await seen.decide(thread, "decline")).outcome is OutcomeKind.APPLIED

@@ -24,7 +24,7 @@ from watchfloor.errors import CanonicalError
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Mail, MailState, Notice
 from watchfloor.protocol.model import Decision
-from watchfloor.words import Delivery, RequestState
+from watchfloor.words import Delivery, OptionKind, RequestState
 
 ELSEWHERE = "another client"
 
@@ -146,7 +146,8 @@ class Asking:
         thread.fates.pop(asked.id, None)
         thread.asked.pop(asked.rpc, None)
         if asked.call in thread.begun and decision is not None:
-            thread.begun[asked.call].waits = False
+            denied = decision.kind is OptionKind.DENY
+            thread.begun[asked.call].denied, thread.begun[asked.call].waits = denied, denied
         self._mirror.end_request(thread.id, asked.id, RequestState.RESOLVED, decision=decision, why=why)
 
     def unanswered(self, thread: Thread, asked: Asked) -> None:

@@ -97,8 +97,7 @@ class Feed:
     def _unloaded(self, thread: Thread) -> None:
         thread.joined, thread.turn, thread.compacting = False, None, False
         if thread.begun:
-            self.turns.processes(thread, [], self._mirror.now())
-        thread.ended_turns.clear()
+            self.turns.unloaded(thread, self._mirror.now())
         self.asking.all_gone(thread, "the server has unloaded its thread")
 
     # --- a connection

@@ -20,6 +20,8 @@ class Begun:
     turn: str
     since: int
     waits: bool = False
+    denied: bool = False
+    """Our answer was that it must not run, and counted."""
 
 
 @dataclass(slots=True)

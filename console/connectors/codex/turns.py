@@ -132,11 +132,17 @@ class Turns:
             del thread.begun[id]
             thread.changes.pop(id, None)
             streams += [id, items.output_item(id)]
-            cut = ToolStatus.CANCELLED if status == "interrupted" or begun.waits else ToolStatus.UNKNOWN
-            why = f"the turn was {status or 'over'} before it ended"
-            self._mirror.emit(thread.id, *items.cut(begun.item, begun.turn, at, cut, why))
+            why = f"the turn was {status or 'over'}, and how this ended was not told"
+            self._mirror.emit(thread.id, *items.cut(begun.item, begun.turn, at, _end_of(begun, status), why))
         if streams:
             self._mirror.cut_streams(thread.id, *streams)
+
+    def unloaded(self, thread: Thread, at: int) -> None:
+        """The server has let go of the thread: nothing of it goes on."""
+        thread.turn = None
+        self.processes(thread, [], at)
+        thread.ended_turns |= {begun.turn: "cut off" for begun in thread.begun.values()}
+        self.close(thread, at)
 
     def left_open(self, thread: Thread) -> bool:
         """Has a turn that is over left something open?"""
@@ -158,7 +164,7 @@ class Turns:
             if id in thread.begun:
                 thread.begun[id].waits = False
         for id, begun in list(thread.begun.items()):
-            if begun.turn != thread.turn and id not in running:
+            if begun.turn != thread.turn and id not in running and _may_live_on(begun):
                 del thread.begun[id]
                 why = "it has ended, and how was not told"
                 self._mirror.emit(thread.id, *items.cut(begun.item, begun.turn, at, ToolStatus.UNKNOWN, why))
@@ -170,6 +176,13 @@ class Turns:
                 item |= {"processId": entry.get("processId")}
                 thread.begun[id] = Begun(item, "", at)
                 self._mirror.emit(thread.id, *items.begun(item, "", at))
+
+
+def _end_of(begun: Begun, turn: str) -> ToolStatus:
+    """How a call ended of which that was not told: a client that joined while it waited hears of no refusal."""
+    if begun.denied:
+        return ToolStatus.DECLINED
+    return ToolStatus.CANCELLED if turn == "interrupted" else ToolStatus.UNKNOWN
 
 
 def _may_live_on(begun: Begun) -> bool:
