@@ -1,7 +1,7 @@
 # All paths are relative, so that the project may lie in a folder with spaces in its name.
 # PYTHON=... names the interpreter to build on (make hands it on); ARGS=... goes to the program that a target starts.
 
-.PHONY: help console test check bench screenshots clean run-env dev-env
+.PHONY: help console test check bench screenshots peer-dagger clean run-env dev-env
 
 help:
 	@echo 'make console      set up, and start the console with its demo fleet'
@@ -9,6 +9,7 @@ help:
 	@echo 'make check        style, types and import contracts'
 	@echo 'make bench        time to the first frame, and from a key to its paint, in a real terminal'
 	@echo 'make screenshots  write the screens as SVG and PNG into screenshots/'
+	@echo 'make peer-dagger  install the official Dagger SDKs for the live tests, outside of this folder'
 	@echo 'make clean        remove the environment and all caches'
 
 console: run-env
@@ -29,6 +30,9 @@ bench: run-env
 
 screenshots: dev-env
 	.venv/bin/python -m tests.screens.screenshots $(ARGS)
+
+peer-dagger: dev-env
+	@sh tests/peers/dagger_sdk.sh .venv/bin/python
 
 clean:
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
