@@ -23,6 +23,8 @@ class Block:
     tool: str = ""
     arguments: str = ""
     errored: bool = False
+    inside: tuple[Block, ...] = ()
+    """What a tool gave besides text."""
 
 
 @dataclass(frozen=True)

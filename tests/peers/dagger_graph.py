@@ -261,7 +261,9 @@ class LLM(Node):
         tokens = Tokens(inputTokens, outputTokens, cachedTokenReads, cachedTokenWrites)
         return self._with(self.value.plus(Turn("ASSISTANT", tuple(_block(one) for one in content), tokens=tokens)))
 
-    def f_withToolResult(self, callId: str, content: str, errored: bool) -> LLM:
+    def f_withToolResult(
+        self, callId: str, content: str, errored: bool, blocks: list[dict[str, Any]] | None = None
+    ) -> LLM:
         block = Block("TOOL_RESULT", content, call_id=callId, errored=errored)
         last = self.value.turns[-1] if self.value.turns else None
         if last is not None and last.role == "USER" and last.blocks and last.blocks[0].kind == "TOOL_RESULT":
@@ -308,6 +310,9 @@ def _shown(block: Block) -> dict[str, Any]:
         "arguments": block.arguments,
         "errored": block.errored,
         "signature": "",
+        "content": [_shown(inner) for inner in block.inside],
+        "data": "",
+        "mimeType": "",
     }
 
 

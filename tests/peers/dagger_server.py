@@ -41,7 +41,7 @@ TOKEN: Final = "token-of-a-test"
 
 @cache
 def schema_of(beta: int, *, without: tuple[str, ...] = ()) -> GraphQLSchema:
-    """The schema of a version. `without`: fields that it lacks, as `Agent.reseed`, or arguments, as `Agent.stop.kill`."""
+    """The schema of a version, without some fields, as `Agent.reseed`, or arguments, as `Agent.stop.kill`."""
     schema = build_schema((FIXTURES / f"schema_beta{beta}.graphql").read_text(encoding="utf-8"))
     for name in without:
         type_name, field, *argument = name.split(".")

@@ -62,9 +62,10 @@ def poll(abilities: Abilities, ids: int) -> str:
 
 def messages(abilities: Abilities) -> str:
     """What is said in a message: for a conversation that is read."""
-    content = " ".join(
-        abilities.of("LLMContentBlock", "kind", "text", "callId", "toolName", "arguments", "errored", "signature")
-    )
+    plain = ("kind", "text", "callId", "toolName", "arguments", "errored", "signature", "mimeType")
+    content = " ".join(abilities.of("LLMContentBlock", *plain))
+    if abilities.has("LLMContentBlock.content"):
+        content += " content { kind text }"
     origin = " ".join(abilities.of("LLMMessageOrigin", "kind", "agentName", "ref", "replyTo"))
     told = f" origin {{ {origin} }}" if origin and abilities.has("LLMMessage.origin") else ""
     usage = f" {USAGE}" if abilities.has("LLMMessage.tokenUsage") else ""

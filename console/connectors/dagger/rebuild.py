@@ -111,6 +111,8 @@ def _steps(turn: Turn, abilities: Abilities) -> Iterator[Step]:
         yield _response(turn, abilities)
     elif turn.results_only:
         for block in turn.blocks:
+            if block.get("content"):
+                raise CannotRebuild("a tool gave more than text, which cannot be put back")
             called = text(block.get("callId"))
             failed = block.get("errored") is True
             arguments: dict[str, tuple[str, JsonValue]] = {
@@ -136,7 +138,7 @@ def _response(turn: Turn, abilities: Abilities) -> Step:
     for block in turn.blocks:
         if block.get("kind") not in ("TEXT", "THINKING", "TOOL_CALL"):
             raise CannotRebuild(f"an answer holds {text(block.get('kind')).lower()}, which cannot be put back")
-        content.append({name: value for name, value in block.items() if value not in ("", None, False)})
+        content.append({name: value for name, value in block.items() if value not in ("", None, False, [])})
     arguments: dict[str, tuple[str, JsonValue]] = {"content": ("[LLMContentBlockInput!]!", content)}
     usage = obj(turn.raw.get("tokenUsage"))
     names = ("inputTokens", "outputTokens", "cachedTokenReads", "cachedTokenWrites", "totalTokens")

@@ -135,6 +135,7 @@ def test_a_long_conversation_is_built_in_pieces() -> None:
         turn("ASSISTANT", block("TEXT"), block("AUDIO")),
         turn("USER", block("TEXT", text="x"), block("TOOL_RESULT")),
         turn("NARRATOR", block("TEXT")),
+        turn("USER", block("TOOL_RESULT", text="see", content=[{"kind": "IMAGE", "text": ""}])),
     ],
 )
 def test_what_cannot_be_built_again_is_said(odd: Turn) -> None:
