@@ -21,6 +21,21 @@ class Needs(StrEnum):
     REQUEST = "request"
 
 
+class Where(StrEnum):
+    """A screen on which an action has its key."""
+
+    FLEET = "fleet"
+    SESSION = "session"
+    SOURCES = "sources"
+    HELP = "help"
+
+
+ALL: Final = frozenset(Where)
+SOURCES: Final = frozenset({Where.SOURCES})
+FLOOR: Final = frozenset({Where.FLEET, Where.SESSION})
+"""The screens on which sessions are looked at and steered."""
+
+
 class Group(StrEnum):
     """Under which heading the help lists an action, in this order."""
 
@@ -37,6 +52,7 @@ class Action:
     `keys` are names as the toolkit spells them. `option` narrows a decision: the kind of option without which a
     request has no such key. `detail` is the option of the primitive that it needs
     (pause at once needs `interrupt`). `danger`: asks before it acts. `footer` False: too common to spend room on.
+    `where`: the screens that it belongs to; two that share none may share a key.
     `everywhere`: works on every screen, and even where a text box owns all other keys.
     """
 
@@ -51,6 +67,7 @@ class Action:
     detail: str | None = None
     danger: bool = False
     footer: bool = False
+    where: frozenset[Where] = FLOOR
     everywhere: bool = False
 
     @property
@@ -81,8 +98,10 @@ def _steer(
     )
 
 
-def _look(id: str, keys: tuple[str, ...], label: str, help: str, *, footer: bool = False) -> Action:
-    return Action(id, keys, label, help, Group.LOOK, footer=footer)
+def _look(
+    id: str, keys: tuple[str, ...], label: str, help: str, *, footer: bool = False, where: frozenset[Where] = FLOOR
+) -> Action:
+    return Action(id, keys, label, help, Group.LOOK, footer=footer, where=where)
 
 
 ACTIONS: Final[tuple[Action, ...]] = (
@@ -110,23 +129,34 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     _steer("stop", "X", "stop", "end the session, after asking", Primitive.STOP, danger=True),
     _look("next", ("i",), "next request", "show what this session asks, then what waits longest", footer=True),
-    _look("open", ("enter",), "open", "show the request of the selected session; in the log, the whole event"),
-    _look("back", ("escape",), "back", "close what is open"),
-    _look("down", ("j", "down"), "down", "next line"),
-    _look("up", ("k", "up"), "up", "line before"),
-    _look("page_down", ("pagedown",), "page down", "next page"),
-    _look("page_up", ("pageup",), "page up", "page before"),
+    _look(
+        "open", ("enter",), "open", "show the request of the selected session; in the log, the whole event", where=ALL
+    ),
+    _look("back", ("escape",), "back", "close what is open", where=ALL),
+    _look("down", ("j", "down"), "down", "next line", where=ALL),
+    _look("up", ("k", "up"), "up", "line before", where=ALL),
+    _look("page_down", ("pagedown",), "page down", "next page", where=ALL),
+    _look("page_up", ("pageup",), "page up", "page before", where=ALL),
+    _look("retry", ("t",), "try now", "try to reach the source at once", footer=True, where=SOURCES),
     _look("read_on", ("space",), "read on", "next page of the card while it is open"),
-    _look("last", ("end", "G"), "end", "the end: newest event, end of a long command"),
-    _look("first", ("home", "g"), "start", "the start"),
+    _look("last", ("end", "G"), "end", "the end: newest event, end of a long command", where=ALL),
+    _look("first", ("home", "g"), "start", "the start", where=ALL),
     _look("left", ("left",), "left", "long lines: to the left"),
     _look("right", ("right",), "right", "long lines: to the right"),
-    _look("focus_next", ("tab",), "next part", "roster, card, log, facts"),
-    _look("focus_previous", ("shift+tab",), "part before", "roster, card, log, facts, backwards"),
+    _look("focus_next", ("tab",), "next part", "roster, card, log, facts", where=ALL),
+    _look("focus_previous", ("shift+tab",), "part before", "roster, card, log, facts, backwards", where=ALL),
     _look("facts", ("f",), "facts", "what is known of the session, where the screen has no room beside"),
-    _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned"),
-    Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True),
-    Action("quit", ("q",), "quit", "leave; says first what goes on and what ends", Group.APPLICATION, footer=True),
+    _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned", where=ALL),
+    Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True, where=ALL),
+    Action(
+        "quit",
+        ("q",),
+        "quit",
+        "leave; says first what goes on and what ends",
+        Group.APPLICATION,
+        footer=True,
+        where=ALL - {Where.HELP},
+    ),
     Action(
         "redraw",
         ("ctrl+l",),
@@ -149,6 +179,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
 BY_ID: Final = {action.id: action for action in ACTIONS}
 
 
-def actions(*, read_only: bool) -> tuple[Action, ...]:
-    """The actions of this console, in the order of footer and help."""
-    return tuple(action for action in ACTIONS if not (read_only and action.intervenes))
+def actions(*, read_only: bool, where: Where | None = None) -> tuple[Action, ...]:
+    """The actions of this console, or of one of its screens, in the order of footer and help."""
+    return tuple(
+        action
+        for action in ACTIONS
+        if not (read_only and action.intervenes) and (where is None or where in action.where)
+    )

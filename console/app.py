@@ -21,20 +21,23 @@ from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
+from textual.filter import LineFilter, Monochrome, NoColor
 from textual.widget import MountError
 
-from console.actions import ACTIONS, actions
+from console import looks
+from console.actions import ACTIONS, Where, actions
 from console.audit import Audit
 from console.config import state_folder
 from console.demo.process import NAME as DEMO
 from console.hub import Hub, steady_ms
-from console.keymap import keymap
+from console.keymap import key_names, keymap
 from console.lifeline import Lifeline, believed
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
 from console.screens.help import HelpScreen
 from console.screens.terminal import PasteDropped, TerminalDriver
-from themes.loader import DEFAULT_THEME, load_glyphs, load_theme
+from themes.loader import load_glyphs
+from themes.toolkit import toolkit_theme
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -148,11 +151,15 @@ class Watchfloor(App[int]):
             discovery: Looks for hosts of this machine that come and go while the console is open.
             ground: Why these are its sources, for the operator to read.
             lifeline: Watches over the terminal; None where there is none to be lost.
-            keys: Other keys than the usual ones, by the ids of actions; several parted by commas.
+            keys: Other keys than the configured ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
         """
-        self._look = load_theme(config.theme or DEFAULT_THEME)
+        self._themes = looks.themes_folder(config.path)
+        self._colourless = looks.colourless()
+        self._look = looks.without_colour() if self._colourless else looks.theme(config.theme, self._themes)
         super().__init__(driver_class=TerminalDriver)
+        if config.reduced_motion:
+            self.animation_level = "none"
         self.failure: BaseException | None = None
         self.status = 0
         self._targets = tuple(targets)
@@ -165,10 +172,12 @@ class Watchfloor(App[int]):
         self._clock = clock
         self._collector = Collector()
         self.hub: Final = Hub(clock=clock, audit=audit, by=by, steady=steady, read_only=read_only, on_changes=self.take)
+        changed = {**config.keys, **{id: key_names(names) for id, names in (keys or {}).items()}}
+        self._keys: Final = keymap(ACTIONS, changed)
         self.fleet_screen: Final = FleetScreen(
             self.hub,
-            actions=actions(read_only=read_only),
-            keys=keymap(ACTIONS, keys),
+            actions=actions(read_only=read_only, where=Where.FLEET),
+            keys=self._keys,
             glyphs=load_glyphs("ascii" if config.ascii else "unicode"),
             clock=clock,
             collector=self._collector,
@@ -178,10 +187,10 @@ class Watchfloor(App[int]):
             tz=tz,
         )
         # Set before there is anything to style; a theme that changes later styles everything once more.
-        self.register_theme(self._look.textual())
+        self.register_theme(toolkit_theme(self._look))
         self.set_reactive(App.theme, self._look.name)
         self.stylesheet.set_variables(self.get_css_variables())
-        self.set_keymap(dict(keys or {}))
+        self.set_keymap(self._keys.bindings())
         self.hub.expect(self._expected())
 
     def get_default_screen(self) -> FleetScreen:
@@ -190,6 +199,11 @@ class Watchfloor(App[int]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return self._look.css_variables()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        # The toolkit would make greys of colours; NO_COLOR asks for none.
+        filters = [one for one in super().get_line_filters() if not isinstance(one, Monochrome)]
+        return [*filters, NoColor()] if self._colourless else filters
 
     def take(self, changes: Changes) -> None:
         """The hub says that something has changed."""

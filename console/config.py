@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import os
 import tomllib
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from console import looks
+from console.actions import ACTIONS
 from console.files import expanded, read
+from console.keymap import key_faults, key_names
+from themes.lines import Key, line_of
 from watchfloor.errors import ConfigError
 
 RecordWord: TypeAlias = Literal["all", "watched", "none"]
 AuditWord: TypeAlias = Literal["on", "required"]
+
+STILL: Final = "WATCHFLOOR_REDUCED_MOTION"
+"""The environment variable that asks for reduced motion, whatever the file says."""
 
 TEMPLATE: Final = """\
 # Watchfloor reads this file when it starts. `watchfloor config check` says what is wrong with it.
@@ -27,6 +33,15 @@ TEMPLATE: Final = """\
 # audit = "on"            # "required": no intervention unless it can be written down
 # mouse = true
 # ascii = false           # true: glyphs in plain ASCII
+# reduced_motion = false  # true: nothing blinks, slides or counts down; so does WATCHFLOOR_REDUCED_MOTION=1
+
+# Themes of your own lie beside this file, in themes/NAME.toml; NO_COLOR wins over every theme.
+
+# Other keys, by the names of actions (the help lists both); several are parted by commas, "" means none.
+#
+# [keys]
+# approve = "f2"
+# next = "n,i"
 
 # A source is a host that the console connects to. Hosts of yours on this machine are found without an entry.
 #
@@ -57,7 +72,11 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the file says; a missing file is the same as an empty one. `theme` None: the default theme."""
+    """What the file says; a missing file is the same as an empty one. `theme` None: the default theme.
+
+    `keys` holds the keys of those actions that were given others, by their ids. `reduced_motion` is true as well where
+    the environment asks for it.
+    """
 
     path: Path
     sources: tuple[SourceConfig, ...] = ()
@@ -66,6 +85,8 @@ class Config:
     audit: AuditWord = "on"
     mouse: bool = True
     ascii: bool = False
+    reduced_motion: bool = False
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def config_path() -> Path:
@@ -97,7 +118,7 @@ def load(path: Path | None = None) -> Config:
     except FileNotFoundError:
         if named:
             raise ConfigError(f"{where}: there is no such file; `watchfloor config init` writes one") from None
-        return Config(where)
+        return parse("", where)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{where}: it is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     except OSError as error:
@@ -166,9 +187,8 @@ def _base(variable: str, otherwise: str) -> Path:
 _TOLD: Final = 20
 """Faults of one file that are told; whoever has more has given another file."""
 _LONGEST: Final = 80
-_Key: TypeAlias = tuple[str | int, ...]
 
-_TOP_KEYS: Final = ("source", "theme", "read_only", "audit", "mouse", "ascii")
+_TOP_KEYS: Final = ("source", "theme", "read_only", "audit", "mouse", "ascii", "reduced_motion", "keys")
 _SOURCE_KEYS: Final = ("name", "url", "token_env", "token_file", "record")
 _TYPES: Final = {str: "a text in quotes", bool: "true or false", list: "a list of [[source]] tables"}
 
@@ -188,21 +208,21 @@ class _Reader:
     faults: list[_Fault] = field(default_factory=list)
     untold: int = 0
 
-    def fault(self, key: _Key, says: str) -> None:
+    def fault(self, key: Key, says: str) -> None:
         if len(self.faults) == _TOLD:
             self.untold += 1
             return
-        line = _line_of(self.text, key)
+        line = line_of(self.text, key)
         self.faults.append(_Fault(line, f"{self.where}:{line}: {_shown(key)}: {says}"))
 
-    def unknown_keys(self, table: Mapping[str, Any], known: Sequence[str], at: _Key = ()) -> None:
+    def unknown_keys(self, table: Mapping[str, Any], known: Sequence[str], at: Key = ()) -> None:
         for name in table:
             if name not in known:
                 near = _near(name, known)
                 hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
                 self.fault((*at, name), f"there is no such key; {hint}")
 
-    def text_at(self, table: Mapping[str, Any], at: _Key, name: str) -> str | None:
+    def text_at(self, table: Mapping[str, Any], at: Key, name: str) -> str | None:
         value = table.get(name)
         if value is None:
             return None
@@ -221,7 +241,7 @@ class _Reader:
         self.fault((name,), f"it must be {_TYPES[bool]}, without quotes")
         return otherwise
 
-    def word(self, table: Mapping[str, Any], at: _Key, name: str, words: Sequence[str]) -> str | None:
+    def word(self, table: Mapping[str, Any], at: Key, name: str, words: Sequence[str]) -> str | None:
         value = self.text_at(table, at, name)
         if value is None or value in words:
             return value
@@ -237,12 +257,32 @@ def _config(reader: _Reader, data: Mapping[str, Any], where: Path) -> Config:
     return Config(
         path=where,
         sources=_sources(reader, data.get("source", [])),
-        theme=reader.word(data, (), "theme", _theme_names()) if "theme" in data else None,
+        theme=reader.word(data, (), "theme", looks.names(looks.themes_folder(where))) if "theme" in data else None,
         read_only=reader.flag(data, "read_only", False),
         audit="required" if audit == "required" else "on",
         mouse=reader.flag(data, "mouse", True),
         ascii=reader.flag(data, "ascii", False),
+        reduced_motion=reader.flag(data, "reduced_motion", False) or bool(os.environ.get(STILL)),
+        keys=_keys(reader, data.get("keys", {})),
     )
+
+
+def _keys(reader: _Reader, table: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(table, dict):
+        reader.fault(("keys",), "write the keys below a line [keys], each as ACTION = KEY")
+        return {}
+    changed: dict[str, tuple[str, ...]] = {}
+    for id, value in table.items():
+        if isinstance(value, list) and all(isinstance(key, str) for key in value):
+            # In a list a comma is a key.
+            changed[id] = tuple(name for key in value for name in (key_names(key) or key_names("comma")))
+        elif isinstance(value, str):
+            changed[id] = key_names(value)
+        else:
+            reader.fault(("keys", id), 'it must be a text such as "f2" or "n,i", or a list of them')
+    for fault in key_faults(changed, ACTIONS):
+        reader.fault(("keys", fault.id), fault.says)
+    return changed
 
 
 def _sources(reader: _Reader, tables: object) -> tuple[SourceConfig, ...]:
@@ -252,20 +292,20 @@ def _sources(reader: _Reader, tables: object) -> tuple[SourceConfig, ...]:
     found: list[SourceConfig] = []
     names: dict[str, int] = {}
     for index, table in enumerate(tables):
-        at: _Key = ("source", index)
+        at: Key = ("source", index)
         reader.unknown_keys({name: value for name, value in table.items() if name != "token"}, _SOURCE_KEYS, at)
         source = _source(reader, table, at, index)
         if source is None:
             continue
         if source.name in names:
-            first = _line_of(reader.text, ("source", names[source.name], "name"))
+            first = line_of(reader.text, ("source", names[source.name], "name"))
             reader.fault((*at, "name"), f"{source.name!r} is the name of another source already (line {first})")
         names.setdefault(source.name, index)
         found.append(source)
     return tuple(found)
 
 
-def _source(reader: _Reader, table: Mapping[str, Any], at: _Key, index: int) -> SourceConfig | None:
+def _source(reader: _Reader, table: Mapping[str, Any], at: Key, index: int) -> SourceConfig | None:
     url = reader.text_at(table, at, "url")
     if "url" not in table:
         reader.fault(at, 'url is missing; add url = "ws://HOST:PORT"')
@@ -304,7 +344,7 @@ def url_fault(url: str) -> str | None:
     return None
 
 
-def _beside(reader: _Reader, key: _Key, file: str) -> Path | None:
+def _beside(reader: _Reader, key: Key, file: str) -> Path | None:
     """A relative token file lies beside the configuration that names it, wherever the console is started."""
     try:
         return reader.where.parent / expanded(file)
@@ -323,48 +363,10 @@ def _near(word: str, known: Sequence[str]) -> str | None:
     return next(iter(get_close_matches(word, known, 1, 0.6)), None)
 
 
-def _theme_names() -> list[str]:
-    """The names of the themes that come along, without loading the toolkit that reads them."""
-    from importlib.resources import files
-
-    return sorted(
-        entry.name.removesuffix(".toml")
-        for entry in files("themes").iterdir()
-        if entry.name.endswith(".toml") and entry.name != "glyphs.toml"
-    )
-
-
-def _shown(key: _Key) -> str:
+def _shown(key: Key) -> str:
     """The key as an operator would say it: `source 2: url`."""
     match key:
         case ("source", int(index), *rest):
             return ": ".join([f"source {index + 1}", *(_cut(str(part)) for part in rest)])
         case _:
             return ".".join(_cut(str(part)) for part in key)
-
-
-def _line_of(text: str, key: _Key) -> int:
-    """The line where the statement begins that brings the key, found by the parser itself: the first beginning of the
-    file that is TOML and holds the key. Only run to tell a fault."""
-    lines = text.splitlines(keepends=True)
-
-    def held(begin: int) -> bool:
-        """Is the key held by the shortest beginning of the file that is TOML and has so many lines at least?"""
-        for end in range(begin, len(lines) + 1):
-            try:
-                return _holds(tomllib.loads("".join(lines[:end])), key)
-            except ValueError:
-                continue  # inside of a value of several lines
-        return False
-
-    found = bisect_left(range(1, len(lines) + 1), True, key=held) + 1
-    return found if found <= len(lines) else 1
-
-
-def _holds(data: Any, key: _Key) -> bool:
-    for part in key:
-        try:
-            data = data[part]
-        except (LookupError, TypeError):
-            return False
-    return True

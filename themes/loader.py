@@ -1,107 +1,21 @@
-"""Themes and glyph sets: read from TOML, checked, handed to the toolkit.
-
-A theme brings tones (what a text means) and grounds (what it stands on) as theme variables:
-`$wf-attention`, `$wf-cursor` and so on. Widgets refer to nothing else.
-"""
+"""Finds themes and glyph sets: those that come along, and an operator's own in a folder, one file each."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Final
 
-from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from themes.data import GlyphSet, ThemeData, ThemeError, parse_glyphs, parse_theme
 
 DEFAULT_THEME: Final = "watchfloor-dark"
+MONOCHROME: Final = "monochrome"
 
-TONES: Final = ("plain", "quiet", "attention", "running", "failed", "paused", "lost")
-GROUNDS: Final = ("ground", "bar", "card", "cursor")
-LINES: Final = ("rule",)
-TOOLKIT: Final = (
-    "primary",
-    "secondary",
-    "accent",
-    "warning",
-    "error",
-    "success",
-    "foreground",
-    "background",
-    "surface",
-    "panel",
-)
-
-_GLYPHS: Final[Mapping[str, tuple[str, ...]]] = {
-    "states": (
-        "starting",
-        "idle",
-        "running",
-        "waiting",
-        "paused",
-        "completed",
-        "failed",
-        "stopped",
-        "unknown",
-        "observed",
-    ),
-    "overlays": ("pausing", "resuming", "stopping", "interrupting", "reseeding"),
-    "tree": ("branch", "last", "pipe", "blank"),
-    "marks": ("cursor", "marked", "cut", "rule", "bar", "bar_more", "follow", "newer", "alert"),
-    "bars": ("levels",),
-}
-
-
-class ThemeError(ValueError):
-    """A theme or a glyph set cannot be used; the message names the file and the key."""
-
-
-class ThemeData(NamedTuple):
-    """A theme as data. Colours are "#rrggbb"."""
-
-    name: str
-    dark: bool
-    tones: Mapping[str, str]
-    grounds: Mapping[str, str]
-    lines: Mapping[str, str]
-    toolkit: Mapping[str, str]
-    variables: Mapping[str, str]
-
-    def css_variables(self) -> dict[str, str]:
-        """The theme variables that widgets refer to, without the leading dollar sign."""
-        own = {**self.tones, **self.grounds, **self.lines}
-        return {f"wf-{name}": colour for name, colour in own.items()}
-
-    def textual(self) -> Theme:
-        """The theme as the toolkit wants it."""
-        return Theme(
-            name=self.name,
-            dark=self.dark,
-            variables={**self.variables, **self.css_variables()},
-            primary=self.toolkit["primary"],
-            secondary=self.toolkit["secondary"],
-            accent=self.toolkit["accent"],
-            warning=self.toolkit["warning"],
-            error=self.toolkit["error"],
-            success=self.toolkit["success"],
-            foreground=self.toolkit["foreground"],
-            background=self.toolkit["background"],
-            surface=self.toolkit["surface"],
-            panel=self.toolkit["panel"],
-        )
-
-
-class GlyphSet(NamedTuple):
-    """Glyphs by use. `states` and `overlays` are keyed by the words of the lifecycle."""
-
-    name: str
-    states: Mapping[str, str]
-    overlays: Mapping[str, str]
-    tree: Mapping[str, str]
-    marks: Mapping[str, str]
-    levels: str
+_GLYPH_FILE: Final = "glyphs.toml"
+_LARGEST: Final = 64 * 1024
+"""Bytes of the largest theme that is read."""
 
 
 @cache
@@ -111,17 +25,64 @@ def theme_names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml") and name != _GLYPH_FILE))
 
 
+def own_names(folder: Path) -> list[str]:
+    """The themes in the operator's own folder, sorted; none where there is no such folder."""
+    try:
+        return sorted(path.stem for path in folder.iterdir() if path.suffix == ".toml" and path.stem.isprintable())
+    except OSError:
+        return []
+
+
 @cache
 def load_theme(name: str = DEFAULT_THEME) -> ThemeData:
-    """One theme by name.
+    """One theme that comes along.
 
     Raises:
-        ThemeError: there is no such theme, or it lacks a colour.
+        ThemeError: there is no such theme.
     """
     if name not in theme_names():
         raise ThemeError(f"there is no theme {name!r}; there are: {', '.join(theme_names())}")
     file_name = f"{name}.toml"
     return parse_theme(_folder().joinpath(file_name).read_text("utf-8"), file_name)
+
+
+def find_theme(name: str, folder: Path) -> ThemeData:
+    """One theme that comes along, or of the operator's own in the folder; read anew each time.
+
+    Raises:
+        ThemeError: there is no such theme, or its file cannot be used; each line names the file and the line in it.
+    """
+    if name in theme_names():
+        return load_theme(name)
+    if name not in own_names(folder):
+        there = ", ".join([*theme_names(), *own_names(folder)])
+        raise ThemeError(f"there is no theme {name!r} here or in {folder}; there are: {there}")
+    path = folder / f"{name}.toml"
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            raise ThemeError(f"{path}: it is not a file that can hold a theme")
+        theme = parse_theme(path.read_text("utf-8"), str(path), base=_built_on)
+    except UnicodeDecodeError as error:
+        raise ThemeError(f"{path}: it is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise ThemeError(f"{path}: it cannot be read: {error.strerror or error}") from None
+    if theme.name != name:
+        raise ThemeError(f"{path}: its name is {theme.name!r}: a theme is called as its file is, {name!r}")
+    return theme
+
+
+def own_faults(folder: Path) -> list[str]:
+    """What is wrong with the operator's own themes, a line each."""
+    faults: list[str] = []
+    for name in own_names(folder):
+        if name in theme_names():
+            faults.append(f"{folder / name}.toml: {name!r} is a theme that comes along; call yours otherwise")
+            continue
+        try:
+            find_theme(name, folder)
+        except ThemeError as fault:
+            faults += str(fault).splitlines()
+    return faults
 
 
 @cache
@@ -134,89 +95,9 @@ def load_glyphs(name: str = "unicode") -> GlyphSet:
     return parse_glyphs(_folder().joinpath(_GLYPH_FILE).read_text("utf-8"), name, _GLYPH_FILE)
 
 
-def parse_theme(text: str, where: str) -> ThemeData:
-    """A theme from TOML; `where` names it in errors.
-
-    Raises:
-        ThemeError: not TOML, a colour missing or not a colour.
-    """
-    data = _toml(text, where)
-    name = data.get("name")
-    if not isinstance(name, str) or not name:
-        raise ThemeError(f"{where}: name is missing")
-    dark = data.get("dark", True)
-    if not isinstance(dark, bool):
-        raise ThemeError(f"{where}: dark must be true or false")
-    variables = _table(data, "variables", where) if "variables" in data else {}
-    return ThemeData(
-        name=name,
-        dark=dark,
-        tones=_colours(data, "tones", TONES, where),
-        grounds=_colours(data, "grounds", GROUNDS, where),
-        lines=_colours(data, "lines", LINES, where),
-        toolkit=_colours(data, "toolkit", TOOLKIT, where),
-        variables={key: _text(value, f"variables.{key}", where) for key, value in variables.items()},
-    )
-
-
-def parse_glyphs(text: str, name: str, where: str) -> GlyphSet:
-    """The glyph set `name` from TOML; `where` names it in errors.
-
-    Raises:
-        ThemeError: not TOML, no such set, or a glyph missing.
-    """
-    data = _toml(text, where)
-    if name not in data:
-        raise ThemeError(f"{where}: there is no glyph set {name!r}; there are: {', '.join(sorted(data))}")
-    chosen = _table(data, name, where)
-    groups: dict[str, dict[str, str]] = {}
-    for group, names in _GLYPHS.items():
-        table = _table(chosen, group, f"{where}: {name}")
-        groups[group] = {key: _text(table.get(key), f"{group}.{key}", f"{where}: {name}") for key in names}
-    return GlyphSet(
-        name=name,
-        states=groups["states"],
-        overlays=groups["overlays"],
-        tree=groups["tree"],
-        marks=groups["marks"],
-        levels=groups["bars"]["levels"],
-    )
-
-
-_GLYPH_FILE: Final = "glyphs.toml"
+def _built_on(name: str) -> ThemeData | None:
+    return load_theme(name) if name in theme_names() else None
 
 
 def _folder() -> Traversable:
     return files("themes")
-
-
-def _toml(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ThemeError(f"{where}: {error}") from error
-
-
-def _table(data: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    table = data.get(key)
-    if not isinstance(table, dict):
-        raise ThemeError(f"{where}: the table [{key}] is missing")
-    return table
-
-
-def _text(value: object, key: str, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ThemeError(f"{where}: {key} is missing or not a text")
-    return value
-
-
-def _colours(data: Mapping[str, Any], key: str, names: tuple[str, ...], where: str) -> dict[str, str]:
-    table = _table(data, key, where)
-    colours: dict[str, str] = {}
-    for name in names:
-        value = _text(table.get(name), f"{key}.{name}", where)
-        try:
-            colours[name] = Color.parse(value).hex
-        except ColorParseError as error:
-            raise ThemeError(f"{where}: {key}.{name}: {value!r} is not a colour") from error
-    return colours

@@ -90,7 +90,7 @@ class EventLog(LineView):
     DEFAULT_CSS = """
     EventLog {
         & > .event-log--cut { color: $wf-attention; }
-        & > .event-log--cursor { background: $wf-cursor; }
+        & > .event-log--cursor { background: $wf-cursor; text-style: $wf-cursor-style; }
     }
     """
 

@@ -56,7 +56,9 @@ class Painted(Widget):
     def _tone_style(self, tone: str) -> Style:
         # Not component classes: seven more nodes to be styled in every widget take a tenth of the time to the first
         # frame, and a tone means the same everywhere.
-        return Style(color=self.app.theme_variables[f"wf-{tone}"], bold=True if tone == "attention" else None)
+        variables = self.app.theme_variables
+        form = Style.parse(variables.get(f"wf-{tone}-style", "none"))
+        return Style(color=variables[f"wf-{tone}"], bold=True if tone == "attention" else None) + form
 
     def tone(self, tone: Tone, ground: str = "") -> Style:
         """The style of a tone."""

@@ -64,7 +64,7 @@ class Roster(LineView):
     DEFAULT_CSS = """
     Roster {
         & > .roster--header { color: $wf-quiet; text-style: bold; }
-        & > .roster--cursor { background: $wf-cursor; }
+        & > .roster--cursor { background: $wf-cursor; text-style: $wf-cursor-style; }
         & > .roster--bar { color: $wf-quiet; }
         &:focus > .roster--bar { color: $wf-attention; }
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 from console.cli import out
 from console.cli.exits import OK, USAGE, Fail
 from console.config import TEMPLATE, config_path, load
+from console.looks import themes_folder
 from watchfloor.errors import ConfigError
 from watchfloor.text import clean_line
 
@@ -49,10 +50,11 @@ def _write(path: Path) -> None:
 
 def _check(path: Path) -> None:
     from console.connectors.registry import connector_for
+    from themes.loader import own_faults
     from watchfloor.connector import Target
 
     found = load()
-    faults: list[str] = []
+    faults: list[str] = own_faults(themes_folder(path))
     for source in found.sources:
         try:
             token = source.token()

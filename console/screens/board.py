@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from console.hub import Hub
     from console.keymap import Keymap
     from console.screens.drawer import Drawer
-    from themes.loader import GlyphSet
+    from themes.data import GlyphSet
 
 NOTICE_MS: Final = 10_000
 """How long a notice stands, unless a key takes its place."""

@@ -48,7 +48,7 @@ class Choices(LineView):
         scrollbar-background-active: $wf-card;
         & > .choices--key { color: $wf-attention; text-style: bold; }
         & > .choices--detail { color: $wf-quiet; }
-        & > .choices--cursor { background: $wf-cursor; }
+        & > .choices--cursor { background: $wf-cursor; text-style: $wf-cursor-style; }
     }
     """
     )

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
-from console.actions import ACTIONS, BY_ID, Action
+from console.actions import ACTIONS, BY_ID, Action, Where
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact
 from console.screens import leaving
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from console.hub import Hub
     from console.keymap import Keymap
     from console.screens.collector import Collector
-    from themes.loader import GlyphSet
+    from themes.data import GlyphSet
     from watchfloor.connector import Clock
 
 STYLES: Final = Path(__file__).with_suffix(".tcss")
@@ -52,7 +52,7 @@ class FleetScreen(Lookout):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(",".join(action.keys), f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id)
         for action in ACTIONS
-        if not action.everywhere
+        if Where.FLEET in action.where and not action.everywhere
     ]
 
     def __init__(

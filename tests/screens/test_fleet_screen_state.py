@@ -91,12 +91,12 @@ async def test_the_footer_holds_what_is_advertised_and_greys_what_is_blocked(sta
 
 
 async def test_keys_can_be_others_than_the_usual_ones(tmp_path: Path) -> None:
-    async with staged(tmp_path, keys={"pause": "f2,ctrl+p", "stop": "p"}) as stage:
+    async with staged(tmp_path, keys={"pause": "f2,ctrl+o", "stop": "p"}) as stage:
         stage.host.session()
         await stage.show()
         assert "f2 pause" in stage.console.footer
         assert "p stop" in stage.console.footer
-        for key in ("f2", "ctrl+p"):
+        for key in ("f2", "ctrl+o"):
             await stage.press(key)
         assert [intent.primitive for intent in stage.sent] == [Primitive.PAUSE, Primitive.PAUSE]
         await stage.press("p")

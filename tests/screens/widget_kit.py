@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from themes.loader import load_theme
+from themes.toolkit import toolkit_theme
 from watchfloor.text import Clean, clean, clean_line, clean_prose
 from widgets.tones import Segment, Tone
 
@@ -65,7 +66,7 @@ class Bench(App[None]):
         yield from self._benched
 
     def on_mount(self) -> None:
-        self.register_theme(self._theme_data.textual())
+        self.register_theme(toolkit_theme(self._theme_data))
         self.theme = self._theme_data.name
 
     def note(self, message: Message) -> None:

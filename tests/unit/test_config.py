@@ -27,6 +27,8 @@ read_only = true
 audit = "required"
 mouse = false
 ascii = true
+reduced_motion = true
+keys = { approve = "f2", next = "n, ?", help = ["f1", ","], reseed = "" }
 
 [[source]]
 name = "farm"
@@ -50,6 +52,8 @@ token_file = "lab.token"
         audit="required",
         mouse=False,
         ascii=True,
+        reduced_motion=True,
+        keys={"approve": ("f2",), "next": ("n", "question_mark"), "help": ("f1", "comma"), "reseed": ()},
     )
 
 
@@ -60,7 +64,7 @@ def test_an_empty_file_is_the_defaults() -> None:
 def test_the_template_is_the_defaults_and_so_it_is_without_its_comment_signs() -> None:
     assert parse(config.TEMPLATE, WHERE) == Config(WHERE)
     lines = config.TEMPLATE.splitlines()
-    live = [line.removeprefix("# ") for line in lines if "=" in line or "[[" in line]
+    live = [line.removeprefix("# ") for line in lines if "=" in line or line.startswith("# [")]
     assert parse("\n".join(live), WHERE).sources[0].name == "build-farm"
 
 
@@ -78,6 +82,11 @@ def test_the_template_is_the_defaults_and_so_it_is_without_its_comment_signs() -
             "/etc/config.toml:1: source: write each source as a table of its own, under the line [[source]]",
         ),
         ("[source]\nname = 'x'", "/etc/config.toml:1: source: write each source as a table of its own"),
+        ("keys = 3", "/etc/config.toml:1: keys: write the keys below a line [keys], each as ACTION = KEY"),
+        ("[keys]\n\nstop = 3", '/etc/config.toml:3: keys.stop: it must be a text such as "f2" or "n,i"'),
+        ("[keys]\naprove = 'f2'", "/etc/config.toml:2: keys.aprove: there is no such action; did you mean approve?"),
+        ("[keys]\nsend = 'f2'\nstop = 'f2'", "/etc/config.toml:3: keys.stop: the key f2 is taken by send"),
+        ("[keys]\nstop = 'ctrl+m'", "/etc/config.toml:2: keys.stop: a terminal sends ctrl+m as enter"),
         ("a = [\n", "/etc/config.toml: it is not TOML: "),
         (f"a = {'[' * 5000}{']' * 5000}", "/etc/config.toml: its values are nested too deeply"),
         (f"a = {'9' * 6000}", "/etc/config.toml: it is not TOML: a number has too many digits"),
@@ -137,6 +146,19 @@ def test_a_value_of_several_lines_is_named_by_its_first() -> None:
     text = f'theme = """\n\nx"""\n\nsource = [\n  {sources}]\n'
     faults = _faults(text)
     assert [fault.split(": ")[0] for fault in faults] == ["/etc/config.toml:1", *["/etc/config.toml:5"] * 2]
+
+
+def test_the_environment_may_ask_for_reduced_motion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WATCHFLOOR_REDUCED_MOTION", "1")
+    assert parse("reduced_motion = false", WHERE).reduced_motion
+    monkeypatch.setenv("WATCHFLOOR_REDUCED_MOTION", "")
+    assert not parse("", WHERE).reduced_motion
+
+
+def test_a_theme_of_ones_own_is_known_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "themes").mkdir()
+    (tmp_path / "themes" / "mine.toml").touch()
+    assert parse('theme = "mine"', tmp_path / "config.toml").theme == "mine"
 
 
 def test_the_file_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

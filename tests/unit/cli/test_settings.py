@@ -48,6 +48,17 @@ def test_check_tells_every_fault(path: Path, capsys: pytest.CaptureFixture[str])
     ]
 
 
+def test_check_looks_into_the_operators_own_themes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = path.parent / "themes"
+    folder.mkdir(parents=True)
+    path.write_text('theme = "mine"\n')
+    (folder / "mine.toml").write_text('name = "mine"\nbase = "harbour"\n[tones]\nquiet = "grey"\n')
+    assert main(["config", "check"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"watchfloor: {folder / 'mine.toml'}:4: tones.quiet: 'grey' is not a colour; write it as \"#rrggbb\""
+    ]
+
+
 def test_check_looks_for_the_tokens(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.parent.mkdir()
     path.write_text(
