@@ -133,10 +133,10 @@ async def test_an_observer_sees_and_does_nothing() -> None:
         await client.ws.close()
 
 
-async def test_a_slow_client_is_closed_and_nobody_else_notices() -> None:
+async def test_a_slow_client_is_told_what_it_was_not_sent_and_nobody_else_notices() -> None:
     async with Host(queue_bytes=2 * 1024 * 1024) as host:
         await host.serve()
-        script, _ = await running(host)
+        script, session = await running(host)
         port = script.attempts[0].port
         slow, quick = await opened(host, "slow"), await opened(host, "quick")
         await slow.watch()
@@ -146,21 +146,24 @@ async def test_a_slow_client_is_closed_and_nobody_else_notices() -> None:
             port.emit(Message(at=0, text=f"{number} " + "x" * 250_000))
             await quick.until(lambda n=number: any(e.get("text", "").startswith(f"{n} ") for e in quick.arrived))  # type: ignore[misc]
             quick.arrived.clear()
-        with pytest.raises(ConnectionClosed) as caught:
-            await slow.until(lambda: False)
-        assert caught.value.rcvd is not None
-        assert caught.value.rcvd.code == 1013
+        await slow.until(lambda: slow.others.get("lagged"))
+        (lagged,) = slow.others["lagged"]
+        last = host.core.log.head(session)
+        assert (lagged["session"], lagged["to_seq"]) == (session, last)
+        port.emit(Message(at=0, text="and on"))
+        await slow.until(lambda: slow.arrived[-1].get("text") == "and on")
+        got = [event["seq"] for event in slow.arrived]
+        assert got == [*range(got[0], lagged["from_seq"] + 1), last + 1]
         # What it missed is still there.
-        await slow.resume()
-        through = slow.watching["*"]["through"]
-        await slow.until(lambda: slow.pos >= through)
-        assert slow.arrived[-1]["pos"] == through
+        page = await slow.history(session, after=lagged["from_seq"], limit=5000)
+        assert page["events"][0]["seq"] == lagged["from_seq"] + 1
         for client in (slow, quick):
             await client.ws.close()
 
 
 async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("watchfloor.host.outbox.CLOSE_S", 0.2)
+    monkeypatch.setattr("watchfloor.host.core.LAG_MS", 300)
     async with Host(queue_bytes=2 * 1024 * 1024) as host:
         await host.serve()
         script, _ = await running(host)

@@ -28,14 +28,17 @@ from watchfloor.protocol.frames import (
     Frame,
     Gone,
     HostInfo,
+    Lagged,
     Outcome,
     Page,
+    Sessions,
     Unwatch,
     Watch,
     Watching,
     Welcome,
 )
 from watchfloor.protocol.frames import Cursor as WireCursor
+from watchfloor.protocol.model import Summary
 from watchfloor.words import PROTOCOL, OutcomeKind, Role
 
 TARGET = Target("local", "ws://127.0.0.1:1", user="ann", client="console", version="1.2")
@@ -67,6 +70,10 @@ def connect(core: ClientCore, pos: int = 0, instance: str = "one") -> list[dict[
     core.opened()
     feed(core, welcome(pos, instance))
     return sent(core)
+
+
+def summary(id: str, epoch: str, head: int) -> Summary:
+    return Summary.model_validate({"id": id, "epoch": epoch, "head": head})
 
 
 def outcomes(arrivals: Sequence[Arrival]) -> list[tuple[str, OutcomeKind]]:
@@ -209,13 +216,99 @@ def test_the_watch_of_one_session_does_not_move_the_cursor_of_all() -> None:
     assert core.pos == 0
 
 
-def test_another_instance_starts_over() -> None:
+def test_another_instance_is_resumed_by_epoch_and_seq_of_every_session() -> None:
     core = ClientCore(TARGET)
     connect(core)
-    feed(core, events([1, 2, 3]))
+    feed(core, events([1, 2, 3]), events([4, 6], session="r"), events([7], session="gone"))
+    feed(core, Gone(sessions=("gone",)))
+    places = {"s": {"epoch": "e", "seq": 3}, "r": {"epoch": "e", "seq": 6}}
+    assert connect(core, pos=9, instance="two") == [{"type": "watch", "session": "*", "after": places}]
+    feed(core, Watching(session="*", from_pos=2, through=9), events([3]), events([1, 2], session="r", epoch="f"))
+    assert core.pos == 3
+    places = {"s": {"epoch": "e", "seq": 3}, "r": {"epoch": "f", "seq": 2}}
+    assert connect(core, pos=9, instance="three") == [{"type": "watch", "session": "*", "after": places}]
+
+
+def test_another_instance_of_which_nothing_is_known_is_read_from_its_start() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
     assert connect(core, pos=9, instance="two") == [{"type": "watch", "session": "*", "start": "start"}]
     feed(core, events([1]))
     assert core.pos == 1
+
+
+def test_what_was_there_before_we_followed_from_the_head_is_not_wanted_from_another_instance_either() -> None:
+    core = ClientCore(Target("local", "ws://h", start_at_head=True))
+    connect(core, pos=40)
+    feed(core, Sessions(sessions=(summary("old", "o", 30), summary("s", "e", 10)), listed=True))
+    feed(core, Events(session="s", epoch="e", events=[event(41, 11)]))
+    places = {"old": {"epoch": "o", "seq": 30}, "s": {"epoch": "e", "seq": 11}}
+    assert connect(core, pos=9, instance="two") == [{"type": "watch", "session": "*", "after": places}]
+    feed(core, Sessions(sessions=(summary("new", "n", 3),), listed=True))
+    assert connect(core, pos=9, instance="three")[0]["after"] == places
+
+
+def test_more_sessions_than_a_frame_holds_are_read_from_their_start() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, *(events([number], session=f"{number:0>500}") for number in range(1, 2500)))
+    assert connect(core, pos=9000, instance="two") == [{"type": "watch", "session": "*", "start": "start"}]
+
+
+def test_a_host_that_cannot_resume_by_seq_is_read_from_its_start() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2]))
+    connect(core, instance="two")
+    feed(core, Error(code=ErrorCode.UNSUPPORTED, message="no", about="watch"))
+    assert sent(core) == [{"type": "watch", "session": "*", "start": "start"}]
+    feed(core, Error(code=ErrorCode.UNSUPPORTED, message="no", about="watch"))
+    assert sent(core) == []
+
+
+def test_what_the_host_left_out_is_fetched_page_by_page() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1]), Lagged(session="s", epoch="e", from_seq=1, to_seq=2500), events([2501]))
+    (asked,) = sent(core)
+    assert {**asked, "id": ""} == {
+        "type": "history", "id": "", "session": "s", "epoch": "e", "after": 1, "limit": 1000
+    }  # fmt: skip
+    feed(core, Lagged(session="s", epoch="e", from_seq=2501, to_seq=2600))
+    assert sent(core) == []
+
+    def page(id: str, first: int, last: int) -> Page:
+        return Page(id=id, session="s", epoch="e", events=[event(9, last)], first=first, last=last, more=True)
+
+    feed(core, page("somebody else's", 2, 2600))
+    assert sent(core) == []
+    feed(core, page(asked["id"], 2, 1001))
+    (asked,) = sent(core)
+    assert asked["after"] == 1001
+    # What was not fetched is asked for on the next connection.
+    again = [frame for frame in connect(core) if frame["type"] == "history"]
+    assert [frame["after"] for frame in again] == [1001]
+    feed(core, page(again[0]["id"], 1002, 2600))
+    assert sent(core) == []
+    assert [frame["type"] for frame in connect(core)] == ["watch"]
+
+
+@pytest.mark.parametrize("answer", ["error", "another epoch", "nothing", "gone"])
+def test_what_cannot_be_fetched_is_not_asked_for_for_ever(answer: str) -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, Lagged(session="s", epoch="e", from_seq=1, to_seq=9))
+    (asked,) = sent(core)
+    empty = Page(id=asked["id"], session="s", epoch="e", events=[], first=0, last=0, more=False)
+    frames: dict[str, Frame] = {
+        "error": Error(code=ErrorCode.NOT_FOUND, message="no", about=asked["id"]),
+        "another epoch": empty.model_copy(update={"epoch": "f"}),
+        "nothing": empty,
+        "gone": Gone(sessions=("s",)),
+    }
+    feed(core, frames[answer])
+    assert sent(core) == []
+    assert [frame["type"] for frame in connect(core)] == ["watch"]
 
 
 def test_another_instance_starts_over_even_where_the_first_was_followed_from_its_head() -> None:
@@ -224,12 +317,14 @@ def test_another_instance_starts_over_even_where_the_first_was_followed_from_its
     assert connect(core, pos=9, instance="two") == [{"type": "watch", "session": "*", "start": "start"}]
 
 
-def test_a_log_that_was_rolled_back_starts_over() -> None:
+def test_a_log_that_was_rolled_back_is_resumed_by_what_it_says_of_its_sessions() -> None:
     core = ClientCore(TARGET)
     connect(core)
     feed(core, events([1, 2, 3]))
-    assert connect(core, pos=2) == [{"type": "watch", "session": "*", "start": "start"}]
-    assert core.pos == 0
+    place = {"s": {"epoch": "e", "seq": 3}}
+    assert connect(core, pos=2) == [{"type": "watch", "session": "*", "after": place}]
+    feed(core, Watching(session="*", from_pos=0, through=2), events([1], epoch="f"))
+    assert core.pos == 1
 
 
 def test_a_watched_session_is_watched_again_after_what_was_received() -> None:
@@ -303,7 +398,10 @@ def test_a_watched_session_with_another_log_is_read_from_its_start(instance: str
     feed(core, Events(session="s", epoch="e", events=[event(70, 7)]))
     if instance == "one":
         feed(core, Events(session="s", epoch="f", events=[event(80, 2)]))
-    assert connect(core, instance=instance) == [{"type": "watch", "session": "s", "start": "start"}]
+    place = {"start": "start"} if instance == "one" else {"after": {"s": {"epoch": "e", "seq": 7}}}
+    assert connect(core, instance=instance) == [{"type": "watch", "session": "s", **place}]
+    feed(core, Events(session="s", epoch="g", events=[event(3, 1), event(4, 2)]))
+    assert connect(core, instance=instance) == [{"type": "watch", "session": "s", "after": 4}]
 
 
 def test_where_everything_is_followed_a_session_is_watched_for_its_details_only() -> None:

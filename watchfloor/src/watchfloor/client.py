@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from watchfloor.connector import Arrival, Received, Record, Target, Unreadable
-from watchfloor.cursor import Cursor, SessionCursor, first_cursor
+from watchfloor.cursor import Cursor, Places, SessionCursor, first_cursor
 from watchfloor.errors import ProtocolError
 from watchfloor.protocol.codec import KEEP_RAW, Bad, decode_host, encode
 from watchfloor.protocol.frames import (
@@ -33,8 +33,12 @@ from watchfloor.protocol.frames import (
     Events,
     Gone,
     Hello,
+    History,
+    Lagged,
     Outcome,
+    Page,
     Recall,
+    Sessions,
     Unwatch,
     Watch,
     Watching,
@@ -44,6 +48,10 @@ from watchfloor.words import PROTOCOL, OutcomeKind
 
 _FORGOTTEN: Final = "the host was started anew and does not know what became of it"
 _NOT_VOUCHED: Final = "the host does not have it, and does not say whether it was started anew since"
+LONGEST: Final = 1024 * 1024
+"""Bytes of one frame that a host takes."""
+MISSED_AT_ONCE: Final = 1000
+"""Events that are asked for at a time where the host left some out."""
 _NO_RECALL: Final = "the connection broke, and the host cannot say what became of it"
 
 _REFUSALS: Final = {
@@ -72,6 +80,13 @@ class ClientCore:
         self._watched: dict[str, SessionCursor] = {}
         self._all: Watch | None = Watch(session=ALL, start="start") if target.record is Record.ALL else None
         self._pos: Cursor | None = None
+        self._places = Places()
+        self._lagged: dict[str, Lagged] = {}
+        """What the host did not send us and we have not fetched, by session."""
+        self._asked: dict[str, str] = {}
+        """Pages of history that we asked for by ourselves: the session of each."""
+        self._pages = 0
+        self._from_head = False
         self._now = 0
         self.instance: str | None = None
         """Which run of the host this client spoke to last; empty where the host does not say."""
@@ -93,6 +108,7 @@ class ClientCore:
         # What lay beyond a hole comes again: that it was here once says nothing about this connection.
         if self._pos is not None:
             self._pos.forget_beyond()
+        self._places.forget_beyond()
         for watched in self._watched.values():
             watched.forget_beyond()
         hello = Hello(client=self._target.client, version=self._target.version, name=self._target.user)
@@ -102,6 +118,7 @@ class ClientCore:
         """The connection has ended. Cursors, watches and pending commands stay."""
         self.welcome = None
         self._out.clear()
+        self._asked.clear()
         self._recalled = frozenset()
 
     def to_send(self) -> list[bytes]:
@@ -166,6 +183,15 @@ class ClientCore:
             case Gone(sessions=sessions):
                 for session in sessions:
                     self._watched.pop(session, None)
+                    self._places.forget(session)
+                    self._lagged.pop(session, None)
+            case Sessions(sessions=summaries) if self._from_head:
+                # What they hold by now was not asked for.
+                self._places.stand_at(summaries)
+            case Lagged() as frame:
+                self._fetch(frame)
+            case Page() as frame:
+                self._fetched(frame)
             case Beat(now=now):
                 # Its pos is the end of the log, not of what has reached us: no cursor may follow it.
                 self._now = now
@@ -186,15 +212,19 @@ class ClientCore:
         outcomes: list[Received] = []
         if anew:
             outcomes = self._give_up(self._commands, _FORGOTTEN)
+        self._from_head = first and self._target.start_at_head and self._target.record is Record.ALL
         if anew or rolled_back:
-            # Everything that a new log holds was written after we began to follow, whatever we began with.
+            # Its positions may be those of another log. What is in a session's epoch stays what it was; everything
+            # that another one holds was written after we began to follow, whatever we began with.
             if self._all is not None:
-                self._all, self._pos = Watch(session=ALL, start="start"), None
+                self._all, self._pos = self._places.watch(), None
             for watched in self._watched.values():
-                watched.start_over()
+                watched.by_seq()
         elif first and self._target.start_at_head and self._target.record is Record.ALL:
             self._pos = Cursor(welcome.pos)
         self._renew_watches()
+        for lagged in self._lagged.values():
+            self._ask(lagged)
         if self._commands:
             self._recalled = frozenset(self._commands)
             ids = tuple(self._commands)
@@ -206,7 +236,9 @@ class ClientCore:
         if self._all is not None:
             if self._pos is None:
                 self._pos = first_cursor(self._all)
-            self._out.append(encode(Watch(session=ALL, after=self.pos) if self.pos else self._all))
+            raw = encode(Watch(session=ALL, after=self.pos) if self.pos else self._all)
+            # A host takes no larger frames: of so many sessions all that it has comes again.
+            self._out.append(raw if len(raw) <= LONGEST else encode(Watch(session=ALL, start="start")))
         for watched in self._watched.values():
             self._out.append(encode(self._details_only(watched.renewed())))
 
@@ -225,14 +257,47 @@ class ClientCore:
             for event in frame.events:
                 if event.pos is not None:
                     add(event.pos)
+        if self._all is not None:
+            self._places.count(frame.session, frame.epoch, frame.events)
         elif (watched := self._watched.get(frame.session)) is not None:
             watched.count(frame.epoch, frame.events)
 
     def _settle(self) -> None:
         if self._pos is not None:
             self._pos.settle()
+        self._places.settle()
         for watched in self._watched.values():
             watched.settle()
+
+    # --- what the host left out because we were slow ---------------------------------------
+
+    def _fetch(self, lagged: Lagged) -> None:
+        before = self._lagged.get(lagged.session)
+        if before is not None and before.epoch == lagged.epoch:
+            # Its next page is on its way already; it only has more to bring.
+            self._lagged[lagged.session] = before.model_copy(update={"to_seq": lagged.to_seq})
+        else:
+            self._lagged[lagged.session] = lagged
+            self._ask(lagged)
+
+    def _ask(self, lagged: Lagged) -> None:
+        self._pages += 1
+        id = f"lagged-{self._pages}"
+        self._asked[id] = lagged.session
+        limit = min(MISSED_AT_ONCE, lagged.to_seq - lagged.from_seq)
+        page = History(id=id, session=lagged.session, epoch=lagged.epoch, after=lagged.from_seq, limit=limit)
+        self._out.append(encode(page))
+
+    def _fetched(self, page: Page) -> None:
+        session = self._asked.pop(page.id, None)
+        lagged = self._lagged.get(session) if session is not None else None
+        if session is None or lagged is None:
+            return
+        if page.epoch != lagged.epoch or not page.events or page.last >= lagged.to_seq:
+            del self._lagged[session]
+            return
+        rest = self._lagged[session] = lagged.model_copy(update={"from_seq": page.last})
+        self._ask(rest)
 
     # --- commands ----------------------------------------------------------------------------
 
@@ -252,10 +317,23 @@ class ClientCore:
             self._watched.pop(frame.session, None)
         if frame.about is None:
             return []
+        if frame.about == "watch" and frame.code is ErrorCode.UNSUPPORTED and self._all is not None:
+            return self._without_cursors(self._all)
+        if (session := self._asked.pop(frame.about, None)) is not None:
+            self._lagged.pop(session, None)
+            return []
         command = self._commands.pop(frame.about, None)
         if command is None:
             return []
         return [self._verdict(command, _REFUSALS.get(frame.code, OutcomeKind.INVALID), frame.message)]
+
+    def _without_cursors(self, watch: Watch) -> list[Received]:
+        """A host that numbers sessions and cannot resume by that: all that it has comes again."""
+        if isinstance(watch.after, dict):
+            self._all = Watch(session=ALL, start="start")
+            self._pos = first_cursor(self._all)
+            self._out.append(encode(self._all))
+        return []
 
     def _give_up(self, ids: Iterable[str], reason: str) -> list[Received]:
         commands = [command for id in list(ids) if (command := self._commands.pop(id, None)) is not None]

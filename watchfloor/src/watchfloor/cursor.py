@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from watchfloor.protocol.events import Event
-from watchfloor.protocol.frames import Watch
+from watchfloor.protocol.frames import ALL, Watch
+from watchfloor.protocol.frames import Cursor as Place
+from watchfloor.protocol.model import Summary
 
 MAX_AHEAD: Final = 50_000
 """Events of a session beyond a hole that are remembered. Forgetting them is harmless: they come again."""
@@ -39,6 +41,11 @@ class Cursor:
             self._absorb()
         else:
             self._add_beyond(number)
+
+    @property
+    def holed(self) -> bool:
+        """Is something missing below what was received?"""
+        return bool(self._ends)
 
     def settle(self) -> None:
         """Whatever holes there are below what was received: nothing comes to fill them."""
@@ -110,6 +117,16 @@ class SessionCursor:
         self._watch = Watch(session=self._watch.session, start="start")
         self._epoch, self._seq, self._pos, self._ahead = epoch, 0, None, {}
 
+    def by_seq(self) -> None:
+        """The positions are those of another log: go on by epoch and `seq`, or with all that there is."""
+        if self._epoch is None or self._seq is None:
+            self.start_over()
+            return
+        place = Place(epoch=self._epoch, seq=self._seq)
+        self._watch = Watch(session=self._watch.session, after={self._watch.session: place})
+        self._pos = None
+        self._ahead.clear()
+
     def count(self, epoch: str, events: Iterable[Event]) -> None:
         if self._epoch is not None and self._epoch != epoch:
             self.start_over(epoch)
@@ -141,3 +158,51 @@ class SessionCursor:
     def renewed(self) -> Watch:
         """The watch that goes on where this one stands."""
         return self._watch if self._pos is None else Watch(session=self._watch.session, after=self._pos)
+
+
+class Places:
+    """How far each of many sessions was received: what resumes them at a host whose positions are others now."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[str, Cursor]] = {}
+        self._holed: set[str] = set()
+
+    def count(self, session: str, epoch: str, events: Iterable[Event]) -> None:
+        known = self._of.get(session)
+        if known is None or known[0] != epoch:
+            known = self._of[session] = (epoch, Cursor())
+        cursor = known[1]
+        for event in events:
+            if event.seq is not None:
+                cursor.add(event.seq)
+        if cursor.holed:
+            self._holed.add(session)
+
+    def stand_at(self, summaries: Iterable[Summary]) -> None:
+        """What these sessions hold by now is not wanted, unless something of them was received."""
+        for summary in summaries:
+            if summary.epoch and summary.id not in self._of:
+                self._of[summary.id] = (summary.epoch, Cursor(summary.head))
+
+    def settle(self) -> None:
+        """Whatever holes there are below what was received: nothing comes to fill them."""
+        for session in self._holed:
+            if session in self._of:
+                self._of[session][1].settle()
+        self._holed.clear()
+
+    def forget_beyond(self) -> None:
+        """Forget what was received beyond a hole: it comes again."""
+        for session in self._holed:
+            if session in self._of:
+                self._of[session][1].forget_beyond()
+        self._holed.clear()
+
+    def forget(self, session: str) -> None:
+        """The session is gone."""
+        self._of.pop(session, None)
+
+    def watch(self) -> Watch:
+        """The watch of all sessions that goes on where each of them stands."""
+        places = {id: Place(epoch=epoch, seq=cursor.through) for id, (epoch, cursor) in self._of.items()}
+        return Watch(session=ALL, after=places) if places else Watch(session=ALL, start="start")

@@ -18,6 +18,7 @@ from watchfloor.host.clients import Connection, broadcast
 from watchfloor.host.commands import Outcomes
 from watchfloor.host.dispatch import Dispatch, Dispatched
 from watchfloor.host.effects import (
+    Close,
     Handled,
     HostEffect,
     SessionEffect,
@@ -50,6 +51,10 @@ from watchfloor.protocol.frames import (
 from watchfloor.protocol.model import Capabilities, Traits
 
 HEARTBEAT_S: Final = 15.0
+LAG_MS: Final = 30_000
+"""Milliseconds that a client may be too slow before it is let go."""
+SLOW: Final = 1013
+"""WebSocket close code of a client that does not keep up."""
 HELLO_S: Final = 10.0
 """Seconds that a client has to say hello."""
 
@@ -250,20 +255,31 @@ class HostCore:
     def behind(self, conn: str) -> bool:
         """Does a watch of the connection have to catch up, so that `pull` has something for it?"""
         client = self._conns.get(conn)
-        return client is not None and client.behind() is not None
+        return client is not None and (client.lagging or client.behind() is not None)
+
+    def lagging(self, conn: str, now: int) -> None:
+        """The client does not keep up: it is sent no events until `pull` says that it has room."""
+        client = self._conns.get(conn)
+        if client is not None and client.greeted and not client.lagging:
+            client.lagging_since = now
 
     def pull(self, conn: str, now: int) -> list[HostEffect]:
         """The connection has room: the next slice for a watch that catches up."""
         client = self._conns.get(conn)
-        session = client.behind() if client is not None else None
-        if client is None or session is None:
+        if client is None:
             return []
+        effects: list[HostEffect] = []
+        if client.lagging:
+            effects = self.flush(now) + self._reception.caught_up(client, now)
+        session = client.behind()
+        if session is None:
+            return effects
         try:
-            return self.flush(now) + self._reception.more(client, session, now)
+            return effects + self.flush(now) + self._reception.more(client, session, now)
         except StorageError as error:
             # It would be asked for again and again.
             client.watchers.pop(session, None)
-            return [client.send(Error(code=ErrorCode.OTHER, message=str(error), about="watch"))]
+            return [*effects, client.send(Error(code=ErrorCode.OTHER, message=str(error), about="watch"))]
 
     # --- commands
 
@@ -293,6 +309,9 @@ class HostCore:
             if client.silent and client.hello_by <= now:
                 message = f"no hello within {self._hello_s:g} s"
                 effects += self._reception.refuse(client, ErrorCode.OTHER, message, None)
+            if client.lagging_since is not None and now - client.lagging_since >= LAG_MS and not client.closed:
+                client.closed = True
+                effects.append(Close(client.id, SLOW, "this client does not keep up", drop=True))
         for entry in self.roster:
             due = entry.core.next_due()
             if due is not None and due <= now:

@@ -80,11 +80,12 @@ class SendFrame:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """End a connection with a WebSocket close code, after the frames before it."""
+    """End a connection with a WebSocket close code, after the frames before it, or with `drop` at once."""
 
     conn: str
     code: int
     why: str
+    drop: bool = False
 
 
 SessionEffect = Publish | Changed | RequestChanged | Tell | StartAttempt | EndAttempt

@@ -98,8 +98,13 @@ class News:
         for entry, fresh in zip(busy, numbered, strict=True):
             if fresh:
                 entry.saw(fresh)
-                frames = event_frames(entry.id, self._log.epoch(entry.id), fresh)
-                events += broadcast([client for client in clients if client.follows(entry.id)], frames)
+                epoch = self._log.epoch(entry.id)
+                following = [client for client in clients if client.follows(entry.id)]
+                for client in following:
+                    if client.lagging:
+                        client.left_out(entry.id, epoch, fresh)
+                frames = event_frames(entry.id, epoch, fresh)
+                events += broadcast([client for client in following if not client.lagging], frames)
             requests += [encoded(RequestFrame(session=entry.id, request=request)) for request in entry.requests]
             entry.requests.clear()
         news: list[Encoded] = []

@@ -44,6 +44,15 @@ class Outbox:
         self._close: tuple[int, str] | None = None
         self._writing: asyncio.Task[None] | None = None
 
+    @property
+    def _roomy(self) -> bool:
+        return self._bytes < LOW_BYTES and len(self._frames) * 8 < self._max_frames
+
+    @property
+    def crowded(self) -> bool:
+        """Does so much wait that nothing should be added that the client can fetch later?"""
+        return len(self._frames) * 2 >= self._max_frames or self._bytes * 2 >= self._max_bytes
+
     def put(self, data: bytes) -> None:
         """Queue a frame. Where the queue is full the client is given up; it can resume by `pos`."""
         if self._close is not None:
@@ -94,7 +103,7 @@ class Outbox:
                 data = self._frames.popleft()
                 self._bytes -= len(data)
                 await self._ws.send(data, text=True)
-                if self._bytes < LOW_BYTES and self._close is None and self._more():
+                if self._roomy and self._close is None and self._more():
                     # A long past must not keep the event loop from everything else.
                     await asyncio.sleep(0)
             if self._close is not None:

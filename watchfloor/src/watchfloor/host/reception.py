@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from watchfloor.host.clients import Connection, Encoded, Watcher, gaps, next_slice
+from watchfloor.host.clients import Connection, Encoded, Watcher, gap, gaps, next_slice
 from watchfloor.host.effects import Close, HostEffect
 from watchfloor.host.given import given
 from watchfloor.host.log import EventLog
@@ -17,9 +17,11 @@ from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import (
     ALL,
     ClientFrame,
+    Cursor,
     Error,
     ErrorCode,
     Frame,
+    Gap,
     Hello,
     History,
     HostInfo,
@@ -92,8 +94,7 @@ class Reception:
             error = Error(code=ErrorCode.NOT_FOUND, message=message, about=watch.type, session=watch.session)
             return [client.send(error)]
         if isinstance(watch.after, dict):
-            message = "this host resumes by pos, not by cursors of sessions"
-            return [client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=watch.type))]
+            return self._resume(client, watch, watch.after, now)
         pos = self._log.pos
         after = watch.after if watch.after is not None else 0 if watch.start == "start" else pos
         if after > pos:
@@ -105,12 +106,42 @@ class Reception:
         effects += [client.send(gap) for gap in gaps(self._log, sessions, after)]
         return effects + self.more(client, watch.session, now)
 
+    def _resume(self, client: Connection, watch: Watch, cursors: Mapping[str, Cursor], now: int) -> list[HostEffect]:
+        """Go on where the client stands in each session. Sessions that it does not name it knows nothing of."""
+        log, pos = self._log, self._log.pos
+        after, has = pos, {}
+        lost: list[Gap] = []
+        for session in [entry.id for entry in self._roster] if watch.session == ALL else [watch.session]:
+            cursor = cursors.get(session)
+            known = cursor is not None and cursor.epoch == log.epoch(session)
+            through = has[session] = cursor.seq if cursor is not None and known else 0
+            if log.first(session) - 1 > through:
+                lost.append(gap(log, session, through))
+            following = log.read(session, after=through, limit=1)
+            if following:
+                after = min(after, (following[0].pos or 1) - 1)
+        client.watchers[watch.session] = Watcher(after, has=has)
+        effects: list[HostEffect] = [client.send(Watching(session=watch.session, from_pos=after, through=pos))]
+        effects += [client.send(one) for one in lost]
+        return effects + self.more(client, watch.session, now)
+
     def more(self, client: Connection, session: str, now: int) -> list[HostEffect]:
         """The next slice for a watch that catches up; with the last one, what is being streamed just now."""
         watcher = client.watchers[session]
         effects: list[HostEffect] = [client.send(*part) for part in next_slice(self._log, session, watcher)]
         if not watcher.live:
             return effects
+        return effects + self._streaming(client, session, now)
+
+    def caught_up(self, client: Connection, now: int) -> list[HostEffect]:
+        """A client that was too slow has room again: what it was not sent, and what is being streamed just now."""
+        effects: list[HostEffect] = [client.send(lagged) for lagged in client.caught_up()]
+        for session in client.watchers:
+            effects += self._streaming(client, session, now)
+        return effects
+
+    def _streaming(self, client: Connection, session: str, now: int) -> list[HostEffect]:
+        effects: list[HostEffect] = []
         for entry in self._roster:
             deltas = entry.core.streams.so_far(now) if session in (ALL, entry.id) else []
             if deltas:

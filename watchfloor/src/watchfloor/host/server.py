@@ -315,6 +315,8 @@ class Host:
                     outbox = self._outboxes.get(conn)
                     if outbox is not None:
                         outbox.put(data)
+                        if outbox.crowded:
+                            self._core.lagging(conn, self.now())
                 case Tell(session=session, attempt=number, signal=signal):
                     attempt = self._attempts.get((session, number))
                     if attempt is not None:
@@ -325,10 +327,10 @@ class Host:
                     attempt = self._attempts.get((session, number))
                     if attempt is not None:
                         attempt.finish()
-                case Close(conn=conn, code=code, why=why):
+                case Close(conn=conn, code=code, why=why, drop=drop):
                     outbox = self._outboxes.get(conn)
                     if outbox is not None:
-                        outbox.close(code, why)
+                        outbox.close(code, why, drop=drop)
         for session in list(self._waiters):
             if session not in self._core.roster or self._core.session(session).settled:
                 for waiter in self._waiters.pop(session):
