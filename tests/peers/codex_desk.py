@@ -29,20 +29,64 @@ from watchfloor.protocol.frames import (
 from watchfloor.protocol.model import Capabilities, Profile, RequestModel, Subject, Summary
 
 E = TypeVar("E", bound=Event)
-WAIT_S = 15.0
+WAIT_S = 60.0
 
 
-class Desk:
-    """What one connection has told. Reads in the background while it is entered."""
+class Told:
+    """What frames have told."""
 
-    def __init__(self, connector: Connector) -> None:
-        self.connector = connector
+    def __init__(self) -> None:
         self.welcome: Welcome | None = None
         self.sessions: dict[str, dict[str, Any]] = {}
         self.profiles: dict[str, Profile] = {}
         self.requests: dict[str, RequestModel] = {}
         self.events: dict[str, list[Event]] = defaultdict(list)
         self.outcomes: dict[str, Outcome] = {}
+
+    def take(self, frame: object) -> None:
+        match frame:
+            case Welcome():
+                self.welcome = frame
+            case Profiles():
+                self.profiles |= frame.profiles
+            case Sessions():
+                for summary in frame.sessions:
+                    given = {name: getattr(summary, name) for name in summary.model_fields_set}
+                    self.sessions[summary.id] = {**self.sessions.get(summary.id, {}), **given}
+            case Gone():
+                for id in frame.sessions:
+                    self.sessions.pop(id, None)
+            case RequestFrame():
+                self.requests[str(frame.request.subject["id"])] = frame.request
+            case Events():
+                self.events[frame.session] += frame.events
+            case Outcome():
+                self.outcomes[frame.id] = frame
+            case _:
+                pass
+
+    def summary(self, id: str) -> Summary:
+        return Summary.model_validate(self.sessions[id])
+
+    def capabilities(self, id: str) -> Capabilities:
+        return self.profiles[str(self.sessions[id]["profile"])].capabilities
+
+    def of(self, id: str, kind: type[E]) -> list[E]:
+        """The events of a kind of a session, in order."""
+        return [event for event in self.events[id] if isinstance(event, kind)]
+
+    def open(self, id: str) -> list[RequestModel]:
+        """The open requests of a session whose text has come."""
+        listed = self.sessions.get(id, {}).get("requests", ())
+        return [self.requests[ref.id] for ref in listed if ref.id in self.requests]
+
+
+class Desk(Told):
+    """What one connection has told. Reads in the background while it is entered."""
+
+    def __init__(self, connector: Connector) -> None:
+        super().__init__()
+        self.connector = connector
         self.fault: ConnectionFailed | None = None
         self.ended = False
         self._numbers = count(1)
@@ -65,34 +109,12 @@ class Desk:
             async for batch in self.link.batches():
                 for arrival in batch:
                     if isinstance(arrival, Received):
-                        self._take(arrival.frame)
+                        self.take(arrival.frame)
                 self._moved.set()
         except ConnectionFailed as fault:
             self.fault = fault
         self.ended = True
         self._moved.set()
-
-    def _take(self, frame: object) -> None:
-        match frame:
-            case Welcome():
-                self.welcome = frame
-            case Profiles():
-                self.profiles |= frame.profiles
-            case Sessions():
-                for summary in frame.sessions:
-                    given = {name: getattr(summary, name) for name in summary.model_fields_set}
-                    self.sessions[summary.id] = {**self.sessions.get(summary.id, {}), **given}
-            case Gone():
-                for id in frame.sessions:
-                    self.sessions.pop(id, None)
-            case RequestFrame():
-                self.requests[str(frame.request.subject["id"])] = frame.request
-            case Events():
-                self.events[frame.session] += frame.events
-            case Outcome():
-                self.outcomes[frame.id] = frame
-            case _:
-                pass
 
     async def close(self) -> None:
         if self._link is not None:
@@ -110,30 +132,13 @@ class Desk:
         except TimeoutError:
             raise AssertionError(f"it was never told:\n{self.sessions}\n{dict(self.events)}\n{self.fault}") from None
 
-    # --- what is known
-
-    def summary(self, id: str) -> Summary:
-        return Summary.model_validate(self.sessions[id])
-
-    def capabilities(self, id: str) -> Capabilities:
-        return self.profiles[str(self.sessions[id]["profile"])].capabilities
-
-    def of(self, id: str, kind: type[E]) -> list[E]:
-        """The events of a kind of a session, in order."""
-        return [event for event in self.events[id] if isinstance(event, kind)]
-
-    def open(self, id: str) -> list[RequestModel]:
-        """The open requests of a session whose text has come."""
-        listed = self.sessions.get(id, {}).get("requests", ())
-        return [self.requests[ref.id] for ref in listed if ref.id in self.requests]
+    # --- what is done
 
     async def asked(self, id: str) -> tuple[RequestModel, Subject]:
         """The next open request of a session."""
         await self.until(lambda: self.open(id))
         request = self.open(id)[0]
         return request, request.read()
-
-    # --- what is done
 
     async def send(self, session: str, do: Do, *, turn: str | None = None) -> str:
         """Send a command; returns its id."""

@@ -1,0 +1,1 @@
+"""Tests of the Codex connector that need no server."""
