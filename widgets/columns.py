@@ -66,14 +66,19 @@ _LAST_LEAST: Final = 4
 _SHRINK: Final[tuple[tuple[ColumnName, int], ...]] = (("last", _LAST_LEAST), ("name", 6), ("state", 1))
 
 # Where further cells go: share, and the most that helps.
-_GROW: Final[tuple[tuple[ColumnName, int, int], ...]] = (("name", 3, 40), ("source", 1, 18), ("last", 6, 400))
+_GROW: Final[tuple[tuple[ColumnName, int, int], ...]] = (
+    ("name", 3, 40),
+    ("source", 1, 18),
+    ("rate", 1, 12),
+    ("last", 6, 400),
+)
 
 
 @lru_cache(maxsize=64)
-def columns_for(width: int) -> tuple[Column, ...]:
-    """The columns for a roster of `width` cells, left to right."""
+def columns_for(width: int, sorted_by: ColumnName | None = None) -> tuple[Column, ...]:
+    """The columns for a roster of `width` cells, left to right. The one that it is sorted by is left out last."""
     widths = dict(_LEAST)
-    for name in _DROP:
+    for name in (*(name for name in _DROP if name != sorted_by), *(name for name in _DROP if name == sorted_by)):
         if _total(widths) <= width:
             break
         del widths[name]

@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from watchfloor.text import Clean
 from widgets.cells import flat, wrap
-from widgets.columns import LEAD, columns_for
+from widgets.columns import LEAD, Column, ColumnName, columns_for
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import LineView, strip_of
 from widgets.roster_layout import header_text, row_pieces
@@ -24,6 +24,8 @@ __all__ = ["Roster", "RosterRow", "RosterRows"]
 
 _HEADER_LINES: Final = 1
 _NEIGHBOURS: Final = 32
+_BACK: Final = "^"
+"""Stands behind the heading of the column by which the rows are sorted the other way round."""
 _CACHE_LINES: Final = 4096
 
 _Stamp = tuple[int, int, bool]
@@ -131,6 +133,7 @@ class Roster(LineView):
         self._marks = marks
         self._rows = rows
         self._empty = Clean("")
+        self._sorted: tuple[ColumnName, bool] | None = None
         self._selected: Hashable | None = None
         self._index = 0
         self._near: list[Hashable] = []
@@ -161,6 +164,18 @@ class Roster(LineView):
     def empty(self, text: Clean) -> None:
         if text != self._empty:
             self._empty = text
+            self.refresh()
+
+    @property
+    def sorted_by(self) -> tuple[ColumnName, bool] | None:
+        """The column that the rows are sorted by, and whether the other way round; None: by none of them."""
+        return self._sorted
+
+    @sorted_by.setter
+    def sorted_by(self, column: tuple[ColumnName, bool] | None) -> None:
+        if column != self._sorted:
+            self._sorted = column
+            self._strips.clear()
             self.refresh()
 
     def refresh_rows(self, keys: Collection[Hashable] | None = None) -> None:
@@ -337,7 +352,9 @@ class Roster(LineView):
         ground = self.paint("")
         if y < _HEADER_LINES:
             header = self.paint("header")
-            return strip_of([(header_text(columns_for(self.line_width)), header)], width, header)
+            column, back = self._sorted if self._sorted is not None else (None, False)
+            mark = _BACK if back else self._marks.newer
+            return strip_of([(header_text(self._columns(), column, mark), header)], width, header)
         rows = self._rows
         index = self.scroll_offset.y + y - _HEADER_LINES
         if rows is None or index >= len(rows):
@@ -359,7 +376,10 @@ class Roster(LineView):
         self._strips[key] = (stamp, strip)
         return strip
 
+    def _columns(self) -> tuple[Column, ...]:
+        return columns_for(self.line_width, self._sorted[0] if self._sorted is not None else None)
+
     def _row_strip(self, row: RosterRow, width: int, cursor: bool) -> Strip:
         ground = "cursor" if cursor else ""
-        pieces = row_pieces(row, columns_for(self.line_width), self._marks, cursor)
+        pieces = row_pieces(row, self._columns(), self._marks, cursor)
         return strip_of([(text, self.paint(part, ground)) for text, part in pieces], width, self.paint("", ground))

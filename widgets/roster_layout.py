@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from widgets.cells import fit, flat, width_of
-from widgets.columns import LEAD, NEEDS_COUNT, Column
+from widgets.columns import LEAD, NEEDS_COUNT, Column, ColumnName
 from widgets.marks import Marks
 from widgets.roster_view import RosterRow
 
@@ -17,9 +17,14 @@ _DEMO: Final = " DEMO"
 _QUIET: Final = "tone-quiet"
 
 
-def header_text(columns: Sequence[Column]) -> str:
-    """The line of headings."""
-    return " " * LEAD + " ".join(fit(column.heading, column.width, right=column.right) for column in columns)
+def header_text(columns: Sequence[Column], sorted_by: ColumnName | None = None, mark: str = "") -> str:
+    """The line of headings; `mark` stands behind that of the column which the roster is sorted by."""
+    return " " * LEAD + " ".join(_heading(column, mark if column.name == sorted_by else "") for column in columns)
+
+
+def _heading(column: Column, mark: str) -> str:
+    text = column.heading[: max(0, column.width - len(mark))] + mark
+    return fit(text, column.width, right=column.right)
 
 
 def row_pieces(row: RosterRow, columns: Sequence[Column], marks: Marks, cursor: bool) -> list[Piece]:
@@ -57,7 +62,7 @@ def _cell(row: RosterRow, column: Column, cut: str) -> list[Piece]:
         case "last":
             return [(fit(row.last, width, cut), main)]
         case "rate":
-            return [(fit(row.rate, width, cut), _QUIET)]
+            return [(fit(row.rate[-width:], width, cut), _QUIET)]
         case "usage":
             return [(fit(row.usage, width, cut, right=True), _QUIET)]
         case "can":
@@ -66,11 +71,16 @@ def _cell(row: RosterRow, column: Column, cut: str) -> list[Piece]:
 
 def _name(row: RosterRow, width: int, cut: str, main: str) -> list[Piece]:
     demo = _DEMO if row.demo and width > len(_DEMO) else ""
-    tree = flat(row.tree)
+    tree, more = flat(row.tree), f" {flat(row.more)}" if row.more else ""
     room = width - len(demo)
     indent = min(width_of(tree), room)
+    # How much is put away matters more than the end of a name.
+    more = more if width_of(more) < room - indent else ""
+    name = room - indent - width_of(more)
+    name = min(name, width_of(row.name)) if more else name
     return [
         (fit(tree, indent, cut), _QUIET),
-        (fit(row.name, room - indent, cut), main),
+        (fit(row.name, name, cut), main),
+        (fit(more, room - indent - name, cut), _QUIET),
         (demo, _QUIET),
     ]

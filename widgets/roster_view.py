@@ -33,7 +33,7 @@ class RosterRow(Protocol):
     @property
     def last(self) -> Clean: ...
     @property
-    def rate(self) -> Clean: ...
+    def rate(self) -> Clean: ...  # bars, the newest last; as many of them are shown as there is room for
     @property
     def usage(self) -> Clean: ...
     @property
@@ -42,6 +42,8 @@ class RosterRow(Protocol):
     def demo(self) -> bool: ...
     @property
     def marked(self) -> bool: ...
+    @property
+    def more(self) -> Clean: ...  # how many lines are put away below it, such as "+3"
 
 
 class RosterRows(Protocol):

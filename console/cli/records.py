@@ -14,7 +14,7 @@ from console.cli.choosing import listed
 from console.cli.exits import OK
 from console.cli.link import Link, attached, now_ms
 from console.fleet.facts import ActionFact, RequestFact
-from console.fleet.roster_view import LETTERS
+from console.fleet.row import LETTERS
 from console.fleet.state import Request, Session
 from watchfloor.connector import Record
 from watchfloor.text import Clean, clean, clean_line, redact, since

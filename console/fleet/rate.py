@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SLOTS: Final = 4
+SLOTS: Final = 12
 SLOT_MS: Final = 5_000
 
 
@@ -27,6 +27,10 @@ class Rate:
     def counts(self, now: int) -> list[int]:
         """Events in each slot, oldest first, the last one still filling."""
         return self._at(now // SLOT_MS)
+
+    def complete(self, now: int) -> int:
+        """Events in all slots but the one that still fills."""
+        return sum(self.counts(now)[:-1])
 
     def _at(self, slot: int) -> list[int]:
         passed = slot - self._slot

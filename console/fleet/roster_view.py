@@ -1,287 +1,418 @@
-"""The roster as a view: sessions in the order of who needs attention, children under their parents."""
+"""The roster as a view: which sessions are shown, in which order, under which headings, and what is put away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Container, Iterable
+from typing import Any, Final, NamedTuple
 
 from console.fleet.changes import Changes
-from console.fleet.facts import ProfileFact, SessionKey
-from console.fleet.needs import Needs, needs_by_session
+from console.fleet.facts import NO_TIME, SessionKey
+from console.fleet.needs import Needs, NeedsIndex
+from console.fleet.order import LAST, LIFTS, Backwards, GroupKey, Order, RowKey, Sort, order_of
 from console.fleet.rate import SLOT_MS
-from console.fleet.state import NOTHING, Session, Source
+from console.fleet.row import Place, Row, heading_row, session_row, stalled_ms
+from console.fleet.state import LATEST, NOTHING, Session
 from console.fleet.store import Store
-from console.fleet.trail import overlay
-from console.fleet.wording import TONE_OF, Glyphs, Tone, asked_text, elapsed, masked, name_of, one_line, short_count
-from watchfloor.text import Clean, numeral
-from watchfloor.words import Lifecycle, Primitive
+from console.fleet.tree import Tree
+from console.fleet.wording import Glyphs
+from watchfloor.text import Clean, clean_line
 
-LETTERS: Final[tuple[tuple[Primitive, str], ...]] = (
-    (Primitive.SEND, "s"),
-    (Primitive.PAUSE, "p"),
-    (Primitive.INTERRUPT, "x"),
-    (Primitive.RESUME, "r"),
-    (Primitive.STOP, "X"),
-    (Primitive.APPROVE, "a"),
-    (Primitive.ANSWER, "o"),
-    (Primitive.RESEED, "R"),
-)
-"""The letter of each control in the CAN column; the place of a letter never changes."""
-
-_RANK: Final = {
-    Lifecycle.FAILED: 1,
-    Lifecycle.WAITING: 2,
-    Lifecycle.PAUSED: 2,
-    Lifecycle.STARTING: 3,
-    Lifecycle.RUNNING: 3,
-    Lifecycle.IDLE: 4,
-    Lifecycle.UNKNOWN: 5,
-    Lifecycle.COMPLETED: 6,
-    Lifecycle.STOPPED: 6,
-}
-"""Attention: what needs somebody is 0, whatever its state."""
-
-MOST_LEAD: Final = 48
-"""Characters of the lines before a name; children below that stand under each other."""
-
-_Order = tuple[int, str, SessionKey]
+FEW: Final = 64
+"""So many sessions are put in their places one by one; an eighth of all at most."""
+CLOCK_MS: Final = 1_000
+"""A source's clock that moves by less changes no order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One session as a line. An empty text leaves its cell empty."""
+class Grouping(NamedTuple):
+    """Under what sessions stand: `parent`, `source`, `label` (that of this name), or `none`."""
 
-    glyph: Clean
-    state: Clean
-    tone: Tone
-    name: Clean
-    tree: Clean
-    source: Clean
-    attempt: Clean
-    needs: Clean
-    wait: Clean
-    last: Clean
-    rate: Clean
-    usage: Clean
-    can: Clean
-    demo: bool
-    marked: bool
+    kind: str = "parent"
+    label: str = ""
 
 
 class RosterView:
     """The rows that are shown. `refresh` takes up what has changed; reading changes nothing.
 
-    `keep`, where given, says which sessions are shown; a shown child without its parent stands at the top level.
+    `keep`, where given, says which sessions are shown, by what changes with the session alone; a shown child without
+    its parent stands at the top level.
     """
 
     def __init__(self, store: Store, glyphs: Glyphs, keep: Callable[[Session], bool] | None = None) -> None:
         self._store = store
         self._glyphs = glyphs
-        self.keep = keep
+        self._keep = keep
         self.marked: set[SessionKey] = set()
-        self.needs: dict[SessionKey, Needs] = {}
-        """Who needs a human, as of the last refresh."""
+        self._sort, self._reverse, self._grouping = Sort.ATTENTION, False, Grouping()
+        self._pinned: SessionKey | None = None
+        self._closed: set[RowKey] = set()
+        self._needs = NeedsIndex(store)
+        self._tree = Tree()
         self._now = 0
-        self._keys: list[SessionKey] = []
-        self._index: dict[SessionKey, int] = {}
-        self._tree: dict[SessionKey, Clean] = {}
-        self._order: dict[SessionKey, _Order] = {}
+        self._stale = True
+        self._circular = False
+        self._leaving: SessionKey | None = None
+        self._labels: dict[SessionKey, str] = {}
+        self._busy: set[SessionKey] = set()
+        self._slot = 0
+        self._clocks: dict[str, int] = {}
+        self._group_needs: dict[GroupKey, Needs] | None = None
+
+    # --- how it is arranged; the next refresh takes it up -------------------------------------
+
+    @property
+    def sort(self) -> Sort:
+        """What it is sorted by."""
+        return self._sort
+
+    @property
+    def reverse(self) -> bool:
+        """Does the last stand first?"""
+        return self._reverse
+
+    @property
+    def grouping(self) -> Grouping:
+        """Under what sessions stand."""
+        return self._grouping
+
+    @property
+    def keep(self) -> Callable[[Session], bool] | None:
+        """Which sessions are shown; None: all."""
+        return self._keep
+
+    @keep.setter
+    def keep(self, keep: Callable[[Session], bool] | None) -> None:
+        self._keep = keep
+        self._stale = True
+
+    def sort_by(self, sort: Sort, *, reverse: bool = False) -> None:
+        """Sort it otherwise."""
+        self._sort, self._reverse, self._stale = sort, reverse, True
+
+    def group_by(self, grouping: Grouping) -> None:
+        """Put sessions under something else; what was put away comes back."""
+        self._grouping, self._stale = grouping, True
+        self._closed.clear()
+
+    def groupings(self) -> list[Grouping]:
+        """By what sessions can be grouped: each label that one of them has included."""
+        labels = {str(name) for session in self._store.sessions.values() for name in session.labels}
+        return [Grouping(), Grouping("source"), *(Grouping("label", name) for name in sorted(labels)), Grouping("none")]
+
+    @property
+    def pinned(self) -> SessionKey | None:
+        """A session that is shown although the filter leaves it out."""
+        return self._pinned
+
+    def pin(self, key: SessionKey | None) -> None:
+        """Show this session whatever the filter says, and no other one so."""
+        before, self._pinned = self._pinned, key
+        if before != key and not self._stale:
+            self._place_all(one for one in (before, key) if one is not None)
+
+    def close(self, key: RowKey, closed: bool) -> None:
+        """Put away what is below a line, or show it again."""
+        (self._closed.add if closed else self._closed.discard)(key)
+        if key in self._tree:
+            self._tree.close(key, closed)
+
+    def closed(self, key: RowKey) -> bool:
+        """Is what is below this line put away?"""
+        return self._tree.closed(key)
+
+    def below(self, key: RowKey) -> int:
+        """How many lines belong below this one, put away or not."""
+        return self._tree.size(key)
+
+    def above(self, key: RowKey) -> list[RowKey]:
+        """What a line stands below, nearest first."""
+        return self._tree.above(key) if key in self._tree else []
+
+    def close_all(self, closed: bool) -> None:
+        """Put everything away that is below something, or show it again."""
+        tops = [key for key in self._orders() if self._tree.size(key)] if closed else []
+        self._closed = set(tops)
+        self._stale = True
+
+    def reveal(self, key: SessionKey) -> None:
+        """Open whatever keeps this session out of sight."""
+        for above in self.above(key):
+            self.close(above, closed=False)
+
+    @property
+    def needs(self) -> dict[SessionKey, Needs]:
+        """Who needs a human, as of the last refresh."""
+        return self._needs.found
+
+    @property
+    def hidden(self) -> int:
+        """Requests that wait in sessions which the filter leaves out."""
+        if self._keep is None:
+            return 0
+        return sum(request.key.owner not in self._tree for request in self._store.queue.requests)
 
     # --- reading ---------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._tree)
 
-    def key(self, i: int, /) -> SessionKey:
-        return self._keys[i]
+    def key(self, i: int, /) -> RowKey:
+        return self._tree.key(i)
 
-    def index(self, key: object, /) -> int | None:
-        return self._index.get(key)  # type: ignore[call-overload, no-any-return]
+    def index(self, key: Any, /) -> int | None:
+        return self._tree.index(key)
 
     def row(self, i: int, /) -> Row:
         """Row `i` as of the last refresh."""
-        key = self._keys[i]
-        return self._row(self._store.sessions.get(key) or Session(key))
+        key = self._tree.key(i)
+        if isinstance(key, GroupKey):
+            return heading_row(self._store, key, self._tree.size(key), self._place_of(key), self._now)
+        session = self._store.sessions.get(key) or Session(key)
+        return session_row(self._store, session, self._place_of(key), self._glyphs, self._now)
 
-    def version(self, key: object, /) -> int:
+    def version(self, key: Any, /) -> int:
         """Changes whenever anything in the row of that key does."""
-        session = self._store.sessions.get(key)  # type: ignore[call-overload]
+        if isinstance(key, GroupKey):
+            return hash((self._place_of(key), self._tree.size(key), self._now // 1000))
+        session = self._store.sessions.get(key)
         if session is None:
             return 0
         source = self._store.sources[session.key.source]
-        needs = self.needs.get(session.key)
+        place = self._place_of(session.key)
+        needs = place.needs
         waited = (self._now + source.ahead_ms - needs.oldest) // 1000 if needs is not None else -1
-        busy = self._now // SLOT_MS if any(session.rate.counts(self._now)) else -1
+        idle = stalled_ms(session, source, self._now)
+        counts = session.rate.counts(self._now)
         return hash(
             (
                 session.version,
-                needs,
+                place,
                 waited,
-                busy,
-                tuple(session.rate.counts(self._now)) if busy >= 0 else (),
+                idle // 1000 if idle is not None else -1,
+                tuple(counts) if any(counts) else (),
                 source.contact,
                 source.version if session.profile is None else 0,
-                self._tree.get(session.key, NOTHING),
-                session.key in self.marked,
             )
         )
+
+    def _place_of(self, key: RowKey) -> Place:
+        below = self._tree.size(key)
+        return Place(
+            tree=self._lead(key),
+            needs=self._needs_of(key) if isinstance(key, GroupKey) else self.needs.get(key),
+            marked=key in self.marked,
+            more=Clean(f"+{below:,}") if below and self._tree.closed(key) else NOTHING,
+        )
+
+    def _lead(self, key: RowKey) -> Clean:
+        levels = self._tree.levels(key)
+        if self._grouping.kind in ("source", "label"):
+            # What stands directly below a heading is drawn as the top level.
+            levels = levels[1:]
+        if not levels:
+            return NOTHING
+        glyphs = self._glyphs
+        lines = "".join(glyphs["blank" if last else "pipe"] for last in levels[:-1])
+        return Clean(lines + glyphs["last" if levels[-1] else "branch"])
+
+    def _needs_of(self, group: GroupKey) -> Needs | None:
+        if self._group_needs is None:
+            found: dict[GroupKey, list[int]] = {}
+            for request in self._store.queue.requests:
+                session = self._store.sessions[request.key.owner]
+                above = self.above(session.key)
+                heading = above[-1] if above else self._heading(session)
+                if isinstance(heading, GroupKey):
+                    found.setdefault(heading, []).append(self._store.asked_local(request) or LATEST)
+            self._group_needs = {
+                key: Needs(len(asked), NO_TIME if min(asked) == LATEST else min(asked)) for key, asked in found.items()
+            }
+        return self._group_needs.get(group)
 
     # --- taking up changes -----------------------------------------------------------------
 
     def refresh(self, changes: Changes | None, now: int) -> bool:
         """Take up what has changed (None: anything may have) at the local time `now`; True where rows moved."""
         self._now = now
-        everything = changes is None or changes.structure
-        if everything or (changes is not None and changes.requests):
-            needs = needs_by_session(self._store)
-            everything = everything or needs.keys() != self.needs.keys()
-            self.needs = needs
-        if not everything and changes is not None:
-            everything = any(self._moved(key) for key in changes.sessions)
-        if everything:
-            before = self._keys
+        if changes is None or self._stale or self._clock_moved(changes):
+            self._start_over()
+        else:
+            self._take_up(changes, now)
+        moved, self._tree.moved = self._tree.moved, False
+        return moved
+
+    def _take_up(self, changes: Changes, now: int) -> None:
+        touched = set(changes.sessions)
+        if changes.requests or changes.structure:
+            touched.update(key.owner for key in changes.requests)
+            self._group_needs = None
+            if self._many(len(touched)):
+                self._start_over()
+                return
+            touched |= self._needs.update(touched)
+        if self._sort is Sort.RATE:
+            self._busy.update(changes.appended)
+            if now // SLOT_MS != self._slot:
+                touched |= self._busy
+                self._slot = now // SLOT_MS
+                sessions = self._store.sessions
+                self._busy = {key for key in self._busy if key in sessions and any(sessions[key].rate.counts(now))}
+        if touched and self._grouping.kind == "label":
+            self._group_needs = None
+        if self._many(len(touched)):
             self._arrange()
-            return before != self._keys
-        return False
+        else:
+            self._place_all(touched)
 
-    def _moved(self, key: SessionKey) -> bool:
-        session = self._store.sessions.get(key)
-        if session is None:
-            return key in self._index
-        if (self.keep is None or self.keep(session)) != (key in self._index):
-            return True
-        return key in self._order and self._place(session) != self._order[key]
+    def _many(self, touched: int) -> bool:
+        return touched > max(FEW, len(self._store.sessions) // 8)
 
-    def _place(self, session: Session) -> _Order:
-        rank = 0 if session.key in self.needs else _RANK[session.lifecycle]
-        return rank, name_of(session).casefold(), session.key
+    def _clock_moved(self, changes: Changes) -> bool:
+        if self._sort is not Sort.WAITING:
+            return False
+        sources = self._store.sources
+        return any(abs(sources[name].ahead_ms - self._clocks.get(name, 0)) >= CLOCK_MS for name in changes.sources)
+
+    def _start_over(self) -> None:
+        self._needs.rebuild()
+        self._group_needs = None
+        self.marked.intersection_update(self._store.sessions)
+        self._arrange()
+
+    # --- one session -----------------------------------------------------------------------
+
+    def _place_all(self, keys: Iterable[SessionKey]) -> None:
+        """Let each of these stand where it belongs now. In a circle of parents everything hangs on everything."""
+        for key in keys:
+            if self._circular or not self._place(key):
+                self._arrange()
+                return
+
+    def _place(self, key: SessionKey) -> bool:
+        """False where parents are named in a circle."""
+        tree, session = self._tree, self._store.sessions.get(key)
+        if session is None or not self._keeps(session):
+            if session is None:
+                self.marked.discard(key)
+            return key not in tree or self._take_away(key)
+        above = self._above(session, tree)
+        if tree.circles(key, above):
+            self._circular = True
+            return False
+        if isinstance(above, GroupKey) and above not in tree:
+            tree.put(above, self._heading_order(above), None, closed=above in self._closed)
+        new = key not in tree
+        before = None if new else tree.parent(key)
+        tree.put(key, self._order(session), above, closed=key in self._closed)
+        self._tidy(before)
+        label = self._label(session)
+        if new or self._labels.get(key, "") != label:
+            self._labels[key] = label
+            return all(self._place(child) for child in self._store.children.get(key, ()) if child in tree)
+        return True
+
+    def _take_away(self, key: SessionKey) -> bool:
+        tree = self._tree
+        before, self._leaving = tree.parent(key), key
+        try:
+            if not all(self._place(kid) for kid in tree.kids(key) if isinstance(kid, SessionKey)):
+                return False
+        finally:
+            self._leaving = None
+        tree.drop(key)
+        self._labels.pop(key, None)
+        self._tidy(before)
+        return True
+
+    def _tidy(self, heading: RowKey | None) -> None:
+        """A heading over nothing goes."""
+        if isinstance(heading, GroupKey) and heading in self._tree and not self._tree.size(heading):
+            self._tree.drop(heading)
+
+    def _keeps(self, session: Session) -> bool:
+        return self._keep is None or session.key == self._pinned or self._keep(session)
+
+    def _order(self, session: Session) -> Order:
+        source = self._store.sources[session.key.source]
+        return order_of(session, source, self.needs.get(session.key), self._sort, self._now, reverse=self._reverse)
+
+    def _heading_order(self, group: GroupKey) -> Order:
+        name = group.value.casefold() if group.value else chr(0x10FFFF)
+        back = self._reverse and self._sort is Sort.NAME
+        return LAST if self._sort in LIFTS else 0, Backwards(name) if back else name, group
+
+    def _label(self, session: Session) -> str:
+        return session.labels.get(Clean(self._grouping.label), "") if self._grouping.kind == "label" else ""
+
+    def _heading(self, session: Session) -> GroupKey | None:
+        if self._grouping.kind == "source":
+            return GroupKey("source", "", session.key.source)
+        if self._grouping.kind == "label":
+            return GroupKey("label", self._grouping.label, self._label(session))
+        return None
+
+    def _above(self, session: Session, shown: Container[RowKey]) -> RowKey | None:
+        """What the session stands below: its parent, else its heading."""
+        key, kind = session.key, self._grouping.kind
+        if session.parent is not None and kind != "none":
+            above = SessionKey(key.source, session.parent)
+            if above != key and above in shown and above != self._leaving:
+                # A child goes with its parent, unless its own label puts it elsewhere.
+                label = self._label(session)
+                if not label or label == self._label(self._store.sessions[above]):
+                    return above
+        return self._heading(session)
+
+    # --- all of them -----------------------------------------------------------------------
+
+    def _orders(self) -> Iterable[RowKey]:
+        return [key for key in self._store.sessions if key in self._tree] + [
+            key for key in {self._heading(s) for s in self._store.sessions.values()} if key is not None
+        ]
 
     def _arrange(self) -> None:
-        store, keep = self._store, self.keep
-        shown = {key: s for key, s in store.sessions.items() if keep is None or keep(s)}
-        self._order = {key: self._place(session) for key, session in shown.items()}
-        below: dict[SessionKey, list[SessionKey]] = {}
-        roots: list[SessionKey] = []
+        store = self._store
+        shown = {key: session for key, session in store.sessions.items() if self._keeps(session)}
+        orders: dict[RowKey, Order] = {key: self._order(session) for key, session in shown.items()}
+        parents: dict[RowKey, RowKey] = {}
         for key, session in shown.items():
-            above = SessionKey(key.source, session.parent) if session.parent is not None else None
-            if above is not None and above != key and above in shown:
-                below.setdefault(above, []).append(key)
-            else:
-                roots.append(key)
-        self._keys, self._tree = [], {}
-        self._lay(roots, below, NOTHING, top=True)
-        if len(self._keys) < len(shown):
-            # Parents that are named in a circle have no root: each still gets a row.
-            self._lay([key for key in shown if key not in self._tree], {}, NOTHING, top=True)
-        self._index = {key: i for i, key in enumerate(self._keys)}
+            above = self._above(session, shown)
+            if above is not None:
+                parents[key] = above
+                if isinstance(above, GroupKey) and above not in orders:
+                    orders[above] = self._heading_order(above)
+        self._part_circles(shown, orders, parents)
+        self._tree.build(orders, parents, self._closed, lifts=self._sort in LIFTS)
+        self._labels = {key: self._label(session) for key, session in shown.items()}
+        self._clocks = {name: source.ahead_ms for name, source in store.sources.items()}
+        self._slot = self._now // SLOT_MS
+        if self._sort is Sort.RATE:
+            self._busy = {key for key, session in store.sessions.items() if any(session.rate.counts(self._now))}
+        self._stale = False
 
-    def _lay(
-        self, keys: Iterable[SessionKey], below: dict[SessionKey, list[SessionKey]], lead: Clean, *, top: bool
+    def _part_circles(
+        self, shown: dict[SessionKey, Session], orders: dict[RowKey, Order], parents: dict[RowKey, RowKey]
     ) -> None:
-        # A stack of our own: how deep children go is for a source to choose.
-        glyphs = self._glyphs
-        best = self._best(below)
-        stack = [(key, lead, top, i == 0) for i, key in enumerate(sorted(keys, key=best, reverse=True))]
-        while stack:
-            key, lead, at_top, last = stack.pop()
-            branch = "" if at_top else glyphs["last"] if last else glyphs["branch"]
-            self._keys.append(key)
-            self._tree[key] = Clean(f"{lead}{branch}")
-            inner = (
-                lead
-                if at_top or len(lead) >= MOST_LEAD
-                else Clean(f"{lead}{glyphs['blank'] if last else glyphs['pipe']}")
-            )
-            children = sorted(below.get(key, ()), key=best, reverse=True)
-            stack.extend((child, inner, False, i == 0) for i, child in enumerate(children))
-
-    def _best(self, below: dict[SessionKey, list[SessionKey]]) -> Callable[[SessionKey], _Order]:
-        """A parent stands where the neediest below it would stand."""
-        if not below:
-            return self._order.__getitem__
-        ranks = {key: place[0] for key, place in self._order.items()}
-        for key in below:
-            for child in below[key]:
-                at, hops = key, 0
-                while at in ranks and ranks[child] < ranks[at] and hops < len(ranks):
-                    ranks[at] = ranks[child]
-                    parent = self._store.sessions[at].parent
-                    if parent is None:
-                        break
-                    at, hops = SessionKey(at.source, parent), hops + 1
-        return lambda key: (ranks[key], *self._order[key][1:])
-
-    # --- a row -----------------------------------------------------------------------------
-
-    def _row(self, session: Session) -> Row:
-        store, key, now = self._store, session.key, self._now
-        source = store.sources[key.source]
-        profile = store.profile(session)
-        needs = self.needs.get(key)
-        over = overlay(session, store.active.get(key, ()))
-        word = over[0].value if over is not None else session.lifecycle.value
-        observed = profile is not None and not profile.primitives and session.lifecycle is Lifecycle.RUNNING
-        glyph = self._glyphs["observed" if observed and over is None else word]
-        return Row(
-            glyph=Clean(glyph),
-            state=Clean(word),
-            tone=_tone(session, source, bool(session.open_requests())),
-            name=name_of(session),
-            tree=self._tree.get(key, NOTHING),
-            source=source.shown,
-            attempt=Clean(numeral(session.attempt)) if session.attempt is not None else NOTHING,
-            needs=Clean(str(needs.count)) if needs is not None else NOTHING,
-            wait=Clean(elapsed(now + source.ahead_ms, needs.oldest)) if needs is not None else NOTHING,
-            last=_last(session),
-            rate=_bars(session.rate.counts(now), self._glyphs["levels"]),
-            usage=_usage(session),
-            can=can_letters(profile, self._glyphs),
-            demo=session.demo,
-            marked=key in self.marked,
-        )
+        """What stands in a circle of parents, or below one, has no place in the tree: each stands by itself."""
+        grounded: set[RowKey] = set()
+        lost: set[RowKey] = set()
+        for start in parents:
+            line: dict[RowKey, None] = {}
+            at: RowKey | None = start
+            while at is not None and at not in grounded and at not in lost and at not in line:
+                line[at] = None
+                at = parents.get(at)
+            (grounded if at is None or at in grounded else lost).update(line)
+        self._circular = bool(lost)
+        for key in lost:
+            del parents[key]
+            heading = self._heading(shown[key]) if isinstance(key, SessionKey) else None
+            if heading is not None:
+                orders.setdefault(heading, self._heading_order(heading))
+                parents[key] = heading
 
 
-def _tone(session: Session, source: Source, waits: bool) -> Tone:
-    if not source.live:
-        return "lost"
-    if waits:
-        return "attention"
-    # A word alone does not make a session need somebody.
-    return "running" if session.lifecycle is Lifecycle.WAITING else TONE_OF[session.lifecycle]
-
-
-def _last(session: Session) -> Clean:
-    waiting = session.open_requests()
-    if waiting:
-        text = asked_text(waiting[0])
-    elif session.lifecycle is Lifecycle.FAILED and session.error:
-        text = one_line(session.error)
-    elif session.last is not None and session.last.text:
-        text = session.last.text
-    else:
-        text = session.why or NOTHING
-    return masked(text)
-
-
-def _usage(session: Session) -> Clean:
-    usage = session.usage
-    return short_count(usage.input_tokens + usage.output_tokens) if usage is not None else NOTHING
-
-
-def _bars(counts: list[int], levels: str) -> Clean:
-    """A bar a slot, each step of height twice as many events; empty where nothing happens."""
-    if not any(counts):
-        return NOTHING
-    top = len(levels) - 1
-    return Clean("".join(levels[min(top, count.bit_length())] for count in counts))
-
-
-def can_letters(profile: ProfileFact | None, glyphs: Glyphs) -> Clean:
-    """The advertised controls as letters, each at its own place; "observe" for the empty set, empty while unknown."""
-    if profile is None:
-        return NOTHING
-    if not profile.primitives:
-        return Clean("observe")
-    absent = "." if glyphs["cut"].isascii() else "·"
-    return Clean("".join(letter if p in profile.primitives else absent for p, letter in LETTERS))
+def group_words(grouping: Grouping) -> Clean:
+    """How a grouping is called: "source", "label team", empty where children stand below their parents."""
+    if grouping.kind == "label":
+        return Clean(f"label {clean_line(grouping.label)}")
+    return NOTHING if grouping.kind == "parent" else Clean("nothing" if grouping.kind == "none" else grouping.kind)

@@ -140,7 +140,7 @@ class Store:
         """Hang the session under another parent, which becomes a placeholder where it is unknown."""
         if parent == session.parent:
             return
-        self._leave_parent(session)
+        self._leave_parent(session, changes)
         session.parent = parent
         if parent is not None:
             above = SessionKey(session.key.source, parent)
@@ -148,7 +148,7 @@ class Store:
             self.children.setdefault(above, set()).add(session.key)
         changes.structure = True
 
-    def _leave_parent(self, session: Session) -> None:
+    def _leave_parent(self, session: Session, changes: Changes) -> None:
         if session.parent is None:
             return
         above = SessionKey(session.key.source, session.parent)
@@ -161,13 +161,14 @@ class Store:
         del self.children[above]
         if (left := self.sessions.get(above)) is not None and left.placeholder:
             self._log_text -= self.sessions.pop(above).log.counted
+            changes.sessions.add(above)
 
     def remove(self, key: SessionKey, now: int, changes: Changes) -> None:
         """The session is gone. Where children still name it, a placeholder stays."""
         session = self.sessions.pop(key)
         self._log_text -= session.log.counted
         self.note_requests(requests.end_all(session, now), changes)
-        self._leave_parent(session)
+        self._leave_parent(session, changes)
         self.gone[key] = None
         if len(self.gone) > KEEP_GONE:
             del self.gone[next(iter(self.gone))]

@@ -6,7 +6,8 @@ from console.fleet.card_options import CardOption
 from console.fleet.card_view import Card, CardAction, CardField, card
 from console.fleet.facts_view import FactRow, fact_rows
 from console.fleet.log_view import Line, SessionLog
-from console.fleet.roster_view import RosterView, Row
+from console.fleet.roster_view import RosterView
+from console.fleet.row import Row
 from console.fleet.status_view import (
     Status,
     behind_segments,

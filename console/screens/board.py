@@ -14,7 +14,7 @@ from console.actions import Action
 from console.fleet.changes import Changes
 from console.fleet.decide import decisions
 from console.fleet.facts import RequestKey, SessionKey
-from console.fleet.roster_view import LETTERS
+from console.fleet.row import LETTERS
 from console.fleet.state import Trail
 from console.fleet.views import (
     RosterView,

@@ -426,3 +426,34 @@ def test_messages_name_their_roster() -> None:
         Roster.Vanished(roster, "a", None),
     ]
     assert all(getattr(message, "control", None) is roster for message in messages)
+
+
+@pytest.mark.parametrize("width", range(76, 201))
+def test_the_columns_fill_every_width(width: int) -> None:
+    for column in (None, "rate", "usage", "needs"):
+        columns = columns_for(width, column)  # type: ignore[arg-type]
+        assert LEAD + sum(one.width for one in columns) + len(columns) - 1 == width
+        assert {"state", "name", "needs", "last"} <= {one.name for one in columns}
+        assert column is None or column in {one.name for one in columns}
+
+
+async def test_the_heading_says_what_the_rows_are_sorted_by() -> None:
+    bench = Bench(Roster(Rows(named("a"))))
+    async with bench.run_test(size=(120, 6)) as pilot:
+        roster = bench.query_one(Roster)
+        assert "NEEDS▾" not in lines(roster)[0]
+        roster.sorted_by = ("needs", False)
+        await pilot.pause()
+        assert "NEEDS▾" in lines(roster)[0]
+        roster.sorted_by = ("rate", True)
+        await pilot.pause()
+        assert "RATE^" in lines(roster)[0] or "RAT^" in lines(roster)[0]
+
+
+async def test_what_is_put_away_stands_behind_the_name_and_is_never_cut() -> None:
+    row = Row(name=Clean("机器人" * 20), more=Clean("+1,204"))
+    bench = Bench(Roster(Rows([("a", row)])))
+    async with bench.run_test(size=(80, 6)):
+        painted = strips(bench.query_one(Roster))
+        assert " +1,204" in painted[1].text
+        check_harmless(painted, bench.query_one(Roster).size.width)

@@ -118,6 +118,7 @@ class Row:
     can: Clean = Clean("s.xr.a..")
     demo: bool = False
     marked: bool = False
+    more: Clean = Clean("")
 
 
 @dataclass

@@ -62,6 +62,7 @@ def painted(fleet: Fleet, now: int = NOW) -> list[str]:
     rows.refresh(None, now)
     for i in range(len(rows)):
         key = rows.key(i)
+        assert isinstance(key, SessionKey)
         row = rows.row(i)
         rows.version(key)
         texts += [row.name, row.state, row.attempt, row.needs, row.wait, row.last, row.usage, row.rate]

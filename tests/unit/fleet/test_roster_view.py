@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from console.fleet.log_view import SessionLog
 from console.fleet.needs import Needs, open_requests
-from console.fleet.roster_view import RosterView, Row
+from console.fleet.roster_view import RosterView
+from console.fleet.row import Row
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, glyphs, roster, row, shown
 from watchfloor.protocol import frames as f
@@ -106,11 +107,12 @@ def test_a_row_in_full(host: ScriptedHost) -> None:
         "needs": "",
         "wait": "",
         "last": "fetched 41 pages",
-        "rate": "▁▁▁▄",
+        "rate": "▁▁▁▁▁▁▁▁▁▁▁▄",
         "usage": "12.3k",
         "can": "spxrXaoR",
         "demo": True,
         "marked": False,
+        "more": "",
     }
     host.now += 60_000
     assert row(host).rate == ""
@@ -267,6 +269,7 @@ def _take(host: ScriptedHost, step: str, name: str, n: int, count: int, view: Ro
         case "new" if not exists:
             host.session(name)
             merged.structure = True
+            merged.sessions.add(host.at(name).key)
         case "gone":
             return host.tell(f.Gone(sessions=(name,)))
     return merged

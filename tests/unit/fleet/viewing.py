@@ -7,7 +7,8 @@ from typing import Any
 
 from console.fleet.card_view import Card, card
 from console.fleet.facts import RequestKey
-from console.fleet.roster_view import RosterView, Row
+from console.fleet.roster_view import RosterView
+from console.fleet.row import Row
 from tests.unit.fleet.scripted import ScriptedHost
 from themes.loader import load_glyphs
 
