@@ -172,7 +172,7 @@ def _call(thread: Thread, method: str, params: Json) -> str | None:
     item = text(params, "itemId")
     if item is not None:
         # The agent's questions are no items.
-        return item if item in thread.begun or method.startswith(("item/command", "item/fileChange")) else None
+        return item if item in thread.begun or method in (COMMAND, FILES) else None
     if not is_tool_approval(params):
         return None
     meta = part(params, "_meta")
