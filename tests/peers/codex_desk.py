@@ -37,6 +37,7 @@ class Told:
 
     def __init__(self) -> None:
         self.welcome: Welcome | None = None
+        self.listed = False
         self.sessions: dict[str, dict[str, Any]] = {}
         self.profiles: dict[str, Profile] = {}
         self.requests: dict[str, RequestModel] = {}
@@ -50,6 +51,7 @@ class Told:
             case Profiles():
                 self.profiles |= frame.profiles
             case Sessions():
+                self.listed = self.listed or frame.listed
                 for summary in frame.sessions:
                     given = {name: getattr(summary, name) for name in summary.model_fields_set}
                     self.sessions[summary.id] = {**self.sessions.get(summary.id, {}), **given}
@@ -170,6 +172,7 @@ async def desk(
     made = Desk(CodexFactory()(Target("codex", url, token=token, user=user, record=record)))
     await made.read()
     try:
+        await made.until(lambda: made.listed)
         yield made
     finally:
         await made.close()

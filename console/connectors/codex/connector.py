@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar
 
 from console.connectors.codex.acting import Acting
 from console.connectors.codex.feed import Feed, Want
@@ -39,6 +39,7 @@ SOURCE_KINDS: Final = (
 _NO_METHOD: Final = "watchfloor/methods"
 _VERSION: Final = re.compile(r"/(\d[^ ]*)")
 _log = logging.getLogger(__name__)
+P = TypeVar("P")
 
 
 class CodexFactory:
@@ -181,13 +182,13 @@ class CodexSource:
             match want:
                 case Want.READ if thread is None and id not in self._reading:
                     self._reading.add(id)
-                    self._in_background(self._read(id))
+                    self._in_background(self._read, id)
                 case Want.PAST if thread is not None:
-                    self._in_background(self._past_again(thread))
+                    self._in_background(self._past_again, thread)
                 case Want.QUEUE if thread is not None:
-                    self._in_background(self._queue(thread))
+                    self._in_background(self._queue, thread)
                 case Want.PROCESSES if thread is not None:
-                    self._in_background(self._processes(thread))
+                    self._in_background(self._processes, thread)
                 case _:
                     pass
 
@@ -201,20 +202,19 @@ class CodexSource:
     def _start_join(self, thread: Thread) -> asyncio.Task[None]:
         task = self._joining.get(thread.id)
         if task is None:
-            task = self._joining[thread.id] = self._in_background(self._join(thread))
+            task = self._joining[thread.id] = self._in_background(self._join, thread)
             task.add_done_callback(lambda _: self._joining.pop(thread.id, None))
         return task
 
-    def _in_background(self, work: object) -> asyncio.Task[None]:
-        assert asyncio.iscoroutine(work)  # noqa: S101 - it is called with coroutines only
-        task = asyncio.create_task(self._guarded(work))
+    def _in_background(self, work: Callable[[P], Awaitable[None]], about: P) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._guarded(work, about))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
         return task
 
-    async def _guarded(self, work: object) -> None:
+    async def _guarded(self, work: Callable[[P], Awaitable[None]], about: P) -> None:
         try:
-            await work  # type: ignore[misc]
+            await work(about)
         except (CallRefused, ConnectionFailed, TimeoutError) as fault:
             _log.info("the app-server did not tell more of a thread: %s", fault)
 
