@@ -6,11 +6,10 @@ import asyncio
 import base64
 import itertools
 import json
+import time
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-EPOCH_NS: Final = 1_790_000_000_000_000_000
-"""Where the clock of the stand-in begins; it moves on by one second with every row."""
 TRACE: Final = base64.b64encode(bytes(range(16))).decode()
 
 
@@ -73,7 +72,7 @@ class Telemetry:
         self._cursor = itertools.count(1)
         self._ids = itertools.count(1)
         self._revisions = itertools.count(1)
-        self.now_ns = EPOCH_NS
+        self.now_ns = 0
 
     def close(self) -> None:
         self.traces.close()
@@ -167,5 +166,6 @@ class Telemetry:
         self.logs.add(next(self._cursor), {"resourceLogs": [{"resource": {}, "scopeLogs": [scope]}]})
 
     def _tick(self) -> int:
-        self.now_ns += 1_000_000_000
+        # No two rows are of the same time, so that the latest can be told.
+        self.now_ns = max(time.time_ns(), self.now_ns + 1_000_000)
         return self.now_ns

@@ -115,8 +115,13 @@ class Abilities:
     def _answers_once(self) -> bool:
         return self.has("LLM.loop", "maxSteps") and self.all("LLM.lastReply", "LLM.hasPending")
 
-    def of_agent(self) -> Capabilities:
-        """What an agent advertises."""
+    @property
+    def answers(self) -> bool:
+        """Can an agent come to wait for input, and be given it?"""
+        return self.has("Agent.send", "message") and "WAITING_INPUT" in self.states
+
+    def of_agent(self, *, waits: bool = False) -> Capabilities:
+        """What an agent advertises. `waits`: for input."""
         modes = self.modes()
         offered: dict[str, object] = {
             "send": SendOptions() if self.has("Agent.send", "message") else None,
@@ -126,7 +131,7 @@ class Abilities:
             "reseed": ReseedOptions(modes=modes) if modes else None,
             "fork": NoOptions() if self.spawns and self.has("Agent.snapshot") else None,
             "notify": NoOptions() if self.has("Agent.notify", "subscriber", "on") else None,
-            "answer": NoOptions() if self.has("Agent.send", "message") and "WAITING_INPUT" in self.states else None,
+            "answer": NoOptions() if waits and self.answers else None,
         }
         return Capabilities.model_validate({name: value for name, value in offered.items() if value is not None})
 

@@ -144,10 +144,10 @@ def _why(agent: Agent, roster: Roster, state: str, lifecycle: Lifecycle) -> str 
 def blocked(agent: Agent, state: str, *, unsure: bool) -> dict[str, str]:
     """What the engine would refuse now. Its answer is the truth: this only spares the operator a try."""
     if agent.over:
-        return dict.fromkeys((*_CONTROLLED, "send", "answer"), agent.why_over)
+        return dict.fromkeys((*_CONTROLLED, "send"), agent.why_over)
     if agent.id is None:
         reason = agent.unreachable or "it cannot be addressed yet"
-        return dict.fromkeys((*_CONTROLLED, "send", "answer"), reason)
+        return dict.fromkeys((*_CONTROLLED, "send"), reason)
     if unsure and state in ("IDLE", ""):
         # A message is refused where nobody is; some engines make an agent up for every other verb.
         return dict.fromkeys(_CONTROLLED, _NOT_SEEN)
@@ -180,7 +180,6 @@ def labels(agent: Agent) -> dict[str, str]:
         "model": text(down(snapshot, "model")),
         "provider": text(down(snapshot, "provider")),
         "effort": text(down(snapshot, "reasoningEffort")),
-        "handle": agent.handle,
     }
     used, window = count(down(snapshot, "contextTokens")), count(down(snapshot, "contextWindow"))
     if snapshot and used:

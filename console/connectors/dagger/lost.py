@@ -72,6 +72,7 @@ async def _message(session: Session, agent: Agent, lost: Lost) -> str:
     id = await session.message_id(agent, mine)
     sent = Sent(lost.handle, mine, id, lost.text, lost.by, lost.at)
     session.sent(agent, sent)
+    session.mirror.emit(agent.handle, sent.mail())
     for known in agent.ledger.read(agent.transcript.refs):
         session.mirror.emit(agent.handle, known.mail())
     return f"it arrived as {mine}" if read else f"one message came in since, {mine}: it is this one unless others write"

@@ -59,7 +59,7 @@ class Session:
         self._traits = Traits(requests=RequestsTrait.DERIVED, replay=ReplayTrait.KEY, ends_with_client=ends_with_us)
         self._graph: Graph | None = None
         self._parked: dict[str, asyncio.Task[None]] = {}
-        self._offers = Capabilities()
+        self._offers = self._offers_waiting = Capabilities()
         self._name = ""
 
     @property
@@ -73,7 +73,7 @@ class Session:
     def begin(self, graph: Graph, abilities: Abilities, name: str) -> None:
         """A connection, to a session of which nothing is known yet: it may be another one than before."""
         self._graph, self.abilities, self._name = graph, abilities, name
-        self._offers = abilities.of_agent()
+        self._offers, self._offers_waiting = abilities.of_agent(), abilities.of_agent(waits=True)
         before, self.roster = self.roster, Roster()
         for agent in self.agents.values():
             agent.id, agent.unreachable = None, ""
@@ -270,15 +270,16 @@ class Session:
 
     def show(self, agent: Agent) -> None:
         told = fields(agent, self.roster)
-        self.mirror.put(agent.handle, capabilities=self._offers, traits=self._traits, **told)
+        offers = self._offers if agent.question is None else self._offers_waiting
+        self.mirror.put(agent.handle, capabilities=offers, traits=self._traits, **told)
 
     def _question(self, agent: Agent) -> None:
         """An agent that waits for input asks a question: the engine has no other word for it."""
         state = state_of(agent, self.roster)
-        if state == "WAITING_INPUT" and agent.question is None and self._offers.answer is not None:
-            self.show(agent)
+        if state == "WAITING_INPUT" and agent.question is None and self.abilities.answers:
             now = self.mirror.now()
             agent.question = f"{agent.handle}/input/{now}"
+            self.show(agent)
             label = "it waits for input; what you write is sent to it as a message"
             subject = Subject(
                 session=agent.handle,
@@ -296,10 +297,9 @@ class Session:
     # --- what becomes of messages
 
     def sent(self, agent: Agent, sent: Sent) -> asyncio.Task[None] | None:
-        """A message was sent; returns the wait for its delivery."""
+        """A message was sent; returns the wait for its delivery. It is told with that, which mostly is at once."""
         agent.ledger.add(sent)
         agent.proven = True
-        self.mirror.emit(agent.handle, sent.mail())
         return self.awaiting.begin(self.graph, sent)
 
     def _delivered(self, sent: Sent, word: str) -> None:

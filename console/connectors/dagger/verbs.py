@@ -161,6 +161,7 @@ class Verbs:
         sent = Sent(agent.handle, ref, id, words, by, lost.at, reply_to)
         if (delivery := session.sent(agent, sent)) is not None:
             await asyncio.wait({delivery}, timeout=DELIVERED_IN_S)
+        session.mirror.emit(agent.handle, sent.mail())
         await self._read(agent)
         info: JsonObject = {"ref": ref}
         if sent.delivery is not None:

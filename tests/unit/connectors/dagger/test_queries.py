@@ -11,7 +11,7 @@ from console.connectors.dagger import abilities, queries, rebuild
 from console.connectors.dagger.abilities import Abilities
 from console.connectors.dagger.transcript import turns
 from tests.peers.dagger_server import schema_of
-from watchfloor.words import ReseedMode
+from watchfloor.words import Primitive, ReseedMode
 
 BETAS = [14, 21]
 
@@ -111,14 +111,16 @@ def test_every_document_is_valid(beta: int) -> None:
 
 @pytest.mark.parametrize("beta", BETAS)
 def test_everything_that_the_schema_has_is_offered(beta: int) -> None:
-    offered = read(schema_of(beta)).of_agent()
+    can = read(schema_of(beta))
+    offered = can.of_agent()
+    assert set(can.of_agent(waits=True).advertised()) - set(offered.advertised()) == {Primitive.ANSWER}
     assert offered.reseed is not None
     assert set(offered.reseed.modes) == set(ReseedMode)
     assert offered.pause is not None
     assert offered.stop is not None
     assert (offered.pause.interrupt, offered.stop.kill) == (True, True)
     named = {p.value for p in offered.advertised()}
-    assert named == {"send", "pause", "resume", "stop", "reseed", "fork", "notify", "answer"}
+    assert named == {"send", "pause", "resume", "stop", "reseed", "fork", "notify"}
 
 
 LACKING = {
@@ -143,7 +145,7 @@ def test_what_a_schema_lacks_is_not_asked_for(lacks: str) -> None:
 @pytest.mark.parametrize(
     ("lacks", "gone"),
     [
-        ("Agent.send", {"send", "answer"}),
+        ("Agent.send", {"send"}),
         ("Agent.pause", {"pause"}),
         ("Agent.resume", {"resume"}),
         ("Agent.stop", {"stop"}),
