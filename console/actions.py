@@ -149,6 +149,21 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned", where=ALL),
     Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True, where=ALL),
     Action(
+        "command",
+        ("colon", "ctrl+p"),
+        "command line",
+        "any act, session, source, screen or theme, by a few of its letters",
+        Group.APPLICATION,
+        where=ALL - {Where.HELP},
+    ),
+    Action(
+        "sources",
+        ("S",),
+        "sources",
+        "which hosts are heard, since when, and what could not be read",
+        Group.APPLICATION,
+    ),
+    Action(
         "quit",
         ("q",),
         "quit",

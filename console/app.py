@@ -34,10 +34,11 @@ from console.keymap import key_names, keymap
 from console.lifeline import Lifeline, believed
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
-from console.screens.help import HelpScreen
 from console.screens.terminal import PasteDropped, TerminalDriver
 from themes.loader import load_glyphs
 from themes.toolkit import toolkit_theme
+from watchfloor.errors import ConfigError
+from watchfloor.text import Clean, clean_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -154,6 +155,7 @@ class Watchfloor(App[int]):
             keys: Other keys than the configured ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
         """
+        self._config = config
         self._themes = looks.themes_folder(config.path)
         self._colourless = looks.colourless()
         self._look = looks.without_colour() if self._colourless else looks.theme(config.theme, self._themes)
@@ -204,6 +206,31 @@ class Watchfloor(App[int]):
         # The toolkit would make greys of colours; NO_COLOR asks for none.
         filters = [one for one in super().get_line_filters() if not isinstance(one, Monochrome)]
         return [*filters, NoColor()] if self._colourless else filters
+
+    # --- what the screens take from the application ------------------------------------------
+
+    def theme_choices(self) -> list[str]:
+        """The names of all themes."""
+        return looks.names(self._themes)
+
+    def wear(self, name: str) -> Clean:
+        """Change to this theme until the console is closed; returns what there is to be said."""
+        if self._colourless:
+            return Clean("NO_COLOR is set in the environment, and wins over every theme")
+        try:
+            look = looks.theme(name, self._themes)
+        except ConfigError as fault:
+            return clean_line(str(fault).partition("\n")[0])
+        self._look = look
+        self.register_theme(toolkit_theme(look))
+        self.theme = look.name
+        return clean_line(f'this is {look.name}; theme = "{look.name}" in the configuration keeps it')
+
+    def address(self, source: str) -> str:
+        """How another program names the source: as the configuration does, else by its URL; "" where none can."""
+        if any(one.name == source for one in self._config.sources):
+            return source
+        return "" if source == DEMO and self._demo is not None else self.hub.address(source)
 
     def take(self, changes: Changes) -> None:
         """The hub says that something has changed."""
@@ -307,7 +334,7 @@ class Watchfloor(App[int]):
         screen = self.screen
         if isinstance(screen, FleetScreen):
             screen.leave()
-        elif isinstance(screen, HelpScreen):
+        else:
             screen.dismiss()
 
     def _expected(self) -> list[Target]:

@@ -127,6 +127,11 @@ class Hub:
         source = self.fleet.sources.get(name)
         return source is not None and source.contact in (Contact.LIVE, Contact.SILENT)
 
+    def address(self, name: str) -> str:
+        """The URL at which the source is dialled; "" for one that was never started."""
+        line = self._lines.get(name)
+        return line.supervisor.target.url if line is not None else ""
+
     def replace(self, target: Target) -> None:
         """Connect the source of this name to another address, or with another token, from now on. It keeps what is
         known of its sessions until the new host has named its own.

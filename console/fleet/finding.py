@@ -9,11 +9,15 @@ from typing import Final
 MOST: Final = 200
 """Findings that are listed; whoever wants another writes one letter more."""
 
+NAME_ENDS: Final = "\n"
+"""Stands in a text between its name and further words for it."""
+
 _BEGINS: Final = 0
-_BEGINS_WORD: Final = 100
+_GOES_ON: Final = 10
+_BEGINS_WORD: Final = 150
 _WITHIN: Final = 200
 _SCATTERED: Final = 400
-_SEPARATORS: Final = frozenset(" -_./:@#,()[]")
+_SEPARATORS: Final = frozenset(" -_./:@#,()[]\n")
 
 
 class Finder:
@@ -44,7 +48,7 @@ def fitness(text: str, words: Sequence[str]) -> int | None:
     for word in words:
         at = text.find(word)
         if at == 0:
-            total += _BEGINS + min(len(text) - len(word), 60)
+            total += _BEGINS if text[len(word) :][:1] in ("", NAME_ENDS) else _GOES_ON
         elif at > 0:
             total += (_BEGINS_WORD if text[at - 1] in _SEPARATORS else _WITHIN) + min(at, 60)
         elif (gaps := _scattered(text, word)) is not None:

@@ -17,6 +17,7 @@ from console.fleet.facts import ContactFact
 from console.screens import leaving
 from console.screens.availability import Standing
 from console.screens.board import Board, FactsPane
+from console.screens.elsewhere import Elsewhere
 from console.screens.handlers import DECIDES, LOOKS, STEERS
 from console.screens.help import HelpItem, HelpScreen, help_rows
 from console.screens.interventions import Interventions
@@ -102,7 +103,13 @@ class FleetScreen(Lookout):
             begin=lambda work: self.run_worker(work, exit_on_error=True),
         )
         self._marks = board.marks
-        self._own: Final[Mapping[str, Callable[[], None]]] = {"help": self.show_help, "quit": self.leave}
+        self._elsewhere = Elsewhere(self, hub, keys, clock, marks=self._marks, tz=tz)
+        self._own: Final[Mapping[str, Callable[[], None]]] = {
+            "help": self.show_help,
+            "command": self._elsewhere.open_command_line,
+            "sources": self._elsewhere.open_sources,
+            "quit": self.leave,
+        }
         self.set_class(glyphs.name == "ascii", "-ascii")
 
     def compose(self) -> ComposeResult:
@@ -178,9 +185,10 @@ class FleetScreen(Lookout):
         board = self._board
         board.paint_roster(changes, now, everything=everything)
         self._follow()
-        board.paint(changes, now, self._sight.selected, self._sight.shown, self._standings, everything=everything)
+        board.paint(changes, now, self._sight.selected, self._sight.shown, self.standings, everything=everything)
 
-    def _standings(self) -> list[tuple[Action, Standing]]:
+    def standings(self) -> list[tuple[Action, Standing]]:
+        """How each action stands for what is looked at."""
         return [(action, self._interventions.standing(action)) for action in self._actions.values()]
 
     # -------------------------------------------------------------- keys
@@ -243,7 +251,7 @@ class FleetScreen(Lookout):
 
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""
-        items = [HelpItem(action, stands.reason) for action, stands in self._standings()]
+        items = [HelpItem(action, stands.reason) for action, stands in self.standings()]
         rows = help_rows(items, self._keys, self._board.legend())
         self.app.push_screen(HelpScreen(self._board.whose(self._sight.selected), rows, marks=self._marks))
 

@@ -8,6 +8,7 @@ from textual import on
 from textual.screen import Screen
 
 from console.fleet.facts import RequestKey, SessionKey
+from console.fleet.state import Request
 from console.screens.asking import Ask
 from console.screens.board import Board, Holds
 from console.screens.copying import copied
@@ -98,6 +99,22 @@ class Lookout(Screen[None]):
     def selected(self) -> SessionKey | None:
         """The session that steering keys go to."""
         return self._sight.selected
+
+    @property
+    def in_sight(self) -> Request | None:
+        """What a decision would be about."""
+        return self._sight.request()
+
+    def go_to(self, key: SessionKey) -> None:
+        """Select a session by name, wherever it stands."""
+        self._board.roster.select(key)
+        self._moved()
+        if self._sight.selected != key:
+            self.say("the roster does not show it now")
+
+    def text_closed(self) -> None:
+        """A line that was written in has closed: what is typed on behind it is no key."""
+        self._quiet.broken()
 
     @property
     def pane(self) -> LineView:

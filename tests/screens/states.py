@@ -9,9 +9,10 @@ from typing import Any, Final
 from textual.pilot import Pilot
 
 from console.app import Watchfloor
-from console.fleet.facts import RequestKey, SessionKey
+from console.fleet.facts import ContactFact, FaultFact, RequestKey, SessionKey
 from tests.screens.stage import Clock, StagedHost, shown
 from watchfloor.protocol import model as m
+from watchfloor.text import clean, clean_line
 from watchfloor.words import Contact, OptionKind, Scope
 from widgets.roster import Roster
 
@@ -239,6 +240,39 @@ async def _help(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     await pilot.pause()
 
 
+async def _sources(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    scene = fleet(app, clock)
+    clock.now += 1_000
+    lost = ContactFact("build-farm", Contact.LOST, clock.now, clean_line("connection refused"), 7, clock.now + 60_000)
+    app.take(app.hub.fleet.apply([lost], clock.now))
+    faults = [
+        FaultFact(scene.local.name, clean_line(why), clean(raw), session=session)
+        for why, raw, session in (
+            ("a frame of unknown type weather", '{"type": "weather", "sky": "grey"}', None),
+            ("an event of session triage: seq: it must be an integer", '{"kind": "message", "seq": "12"}', "triage"),
+        )
+    ]
+    app.take(app.hub.fleet.apply(faults, clock.now))
+    clock.now += 42_000
+    await shown(pilot, app)
+    await pilot.press("S")
+    await pilot.pause()
+    await pilot.pause()
+
+
+async def _inspect(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    await _sources(app, clock, pilot)
+    await pilot.press("g", "enter")
+    await pilot.pause()
+
+
+async def _command(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("colon", *"re")
+    await pilot.pause()
+
+
 STATES: Final[Mapping[str, State]] = {
     "fleet": _fleet,
     "card": _card,
@@ -251,4 +285,7 @@ STATES: Final[Mapping[str, State]] = {
     "stop": _stop,
     "send": _send,
     "help": _help,
+    "sources": _sources,
+    "inspect": _inspect,
+    "command": _command,
 }

@@ -1,0 +1,230 @@
+"""Ways from a screen of sessions to the screens around it: sources, help, and the command line over everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import tzinfo
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from console.actions import Action, Needs
+from console.fleet.facts import SessionKey
+from console.fleet.state import Request
+from console.fleet.store import Store
+from console.fleet.wording import name_of
+from console.screens.availability import Standing
+from console.spelling import spelled
+from watchfloor.text import Clean, clean_line
+from widgets.marks import Marks
+from widgets.tones import Segment
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+    from console.hub import Hub
+    from console.keymap import Keymap
+    from console.screens.commandline import Command
+    from watchfloor.connector import Clock
+
+_MOVING: Final = frozenset(
+    {
+        "open",
+        "back",
+        "down",
+        "up",
+        "page_down",
+        "page_up",
+        "read_on",
+        "last",
+        "first",
+        "left",
+        "right",
+        "focus_next",
+        "focus_previous",
+        "command",
+        "leave",
+    }
+)
+"""What only means something as a key."""
+_NAMED: Final = {"deny_reason": Clean("deny with reason"), "send": Clean("send a message")}
+"""What has another name where it does not stand in the footer among its like."""
+_CARDED: Final = Clean("it is decided on its card: this brings you there")
+
+
+class Around(Protocol):
+    """What the application gives to every screen."""
+
+    def theme_choices(self) -> Sequence[str]:
+        """The names of all themes."""
+        ...
+
+    def wear(self, name: str) -> Clean:
+        """Change to this theme; returns what there is to be said."""
+        ...
+
+    def address(self, source: str) -> str:
+        """How another program names the source; "" where none can reach it."""
+        ...
+
+
+class Floor(Protocol):
+    """A screen on which sessions are looked at and steered."""
+
+    @property
+    def selected(self) -> SessionKey | None:
+        """The session that keys go to."""
+        ...
+
+    @property
+    def in_sight(self) -> Request | None:
+        """What a decision would be about."""
+        ...
+
+    def standings(self) -> Sequence[tuple[Action, Standing]]:
+        """How each action of the screen stands."""
+        ...
+
+    def action_perform(self, id: str) -> None:
+        """Do what the key of this action does."""
+        ...
+
+    def go_to(self, key: SessionKey) -> None:
+        """Select a session."""
+        ...
+
+    def text_closed(self) -> None:
+        """A line that was written in has closed: what is typed on behind it is no key."""
+        ...
+
+    def say(self, text: str) -> None:
+        """One line to the operator."""
+        ...
+
+
+class Elsewhere:
+    """Opens the screens around a floor."""
+
+    def __init__(
+        self, floor: Floor, hub: Hub, keys: Keymap, clock: Clock, *, marks: Marks, tz: tzinfo | None = None
+    ) -> None:
+        """Create it.
+
+        Args:
+            floor: The screen that they are opened from, and come back to.
+            hub: Where sources and sessions are known.
+            keys: Which key does what.
+            clock: Milliseconds since 1970 UTC.
+            marks: The characters that the widgets draw by themselves.
+            tz: The zone that times are shown in; that of the machine if None.
+        """
+        self._floor = floor
+        self._hub = hub
+        self._keys = keys
+        self._clock = clock
+        self._marks = marks
+        self._tz = tz
+
+    @property
+    def _screen(self) -> Screen[None]:
+        return cast("Screen[None]", self._floor)
+
+    @property
+    def _around(self) -> Around:
+        return cast("Around", self._screen.app)
+
+    def open_sources(self, name: str | None = None) -> None:
+        """Show the sources, with the cursor on this one, else on that of the selected session."""
+        from console.screens.sources import SourcesScreen
+
+        screen = SourcesScreen(self._hub, self._keys, self._clock, marks=self._marks, tz=self._tz)
+        selected = self._floor.selected
+        wanted = name or (selected.source if selected is not None else "")
+        screen.call_after_refresh(screen.select, wanted)
+        self._screen.app.push_screen(screen, self._back_from_sources)
+
+    def _back_from_sources(self, id: str | None) -> None:
+        if id is not None:
+            self._floor.action_perform(id)
+
+    def open_command_line(self) -> None:
+        """Show everything that can be done and looked at."""
+        from console.screens.commandline import CommandScreen
+
+        screen = CommandScreen(self.commands(), self._hub.steady, about=self._about(), marks=self._marks)
+        self._screen.app.push_screen(screen, self._chosen)
+
+    def _about(self) -> list[Segment]:
+        session = self._hub.fleet.sessions.get(self._floor.selected) if self._floor.selected is not None else None
+        return [] if session is None else [(Clean(f"for {name_of(session)}"), "quiet")]
+
+    def _chosen(self, command: Command | None) -> None:
+        from console.screens.commandline import Kind
+
+        if command is not None:
+            value = command.value
+            does: dict[Kind, Callable[[], None]] = {
+                Kind.ACT: lambda: self._floor.action_perform(value),
+                Kind.SCREEN: lambda: self._floor.action_perform(value),
+                Kind.SESSION: lambda: self._floor.go_to(value),
+                Kind.SOURCE: lambda: self.open_sources(value),
+                Kind.THEME: lambda: self._floor.say(self._around.wear(value)),
+            }
+            does[command.kind]()
+        self._floor.text_closed()
+
+    # -------------------------------------------------------------- what can be chosen
+
+    def commands(self) -> list[Command]:
+        """The acts of the selected session, screens, sessions, sources and themes."""
+        from console.screens.commandline import Command, Kind
+
+        store = self._hub.fleet
+        commands = [self._act(action, stands) for action, stands in self._floor.standings() if action.id not in _MOVING]
+        commands.sort(key=lambda one: (one.kind is not Kind.ACT, bool(one.blocked)))
+        commands += [
+            Command(Kind.SESSION, name_of(session), key, _where(store, key), also=clean_line(key.session))
+            for key, session in store.sessions.items()
+            if not session.placeholder
+        ]
+        commands += [
+            Command(Kind.SOURCE, source.shown, source.name, Clean(f"{source.contact.value}; show it"))
+            for source in store.sources.values()
+        ]
+        commands += [
+            Command(Kind.THEME, clean_line(name), name, Clean("wear it until the console is closed"))
+            for name in self._around.theme_choices()
+        ]
+        return commands
+
+    def _act(self, action: Action, stands: Standing) -> Command:
+        from console.screens.commandline import Command, Kind
+
+        label = _NAMED.get(action.id, stands.label)
+        # Its own word is found as well where the source calls it otherwise.
+        also = Clean(action.label if label != action.label else "")
+        note = _CARDED if action.needs is Needs.REQUEST else Clean(action.help)
+        return Command(
+            Kind.ACT if action.intervenes else Kind.SCREEN,
+            label,
+            action.id,
+            note,
+            key=self._keys.shown(action.id),
+            blocked=stands.reason,
+            armed=action.intervenes,
+            spells=partial(self._spell, action) if action.intervenes else None,
+            also=also,
+        )
+
+    def _spell(self, action: Action) -> tuple[Clean, Clean]:
+        selected = self._floor.selected
+        session = self._hub.fleet.sessions.get(selected) if selected is not None else None
+        where = self._around.address(selected.source) if selected is not None else ""
+        return spelled(action, where, session, self._floor.in_sight)
+
+
+def _where(store: Store, key: SessionKey) -> Clean:
+    session, source = store.sessions[key], store.sources.get(key.source)
+    shown = source.shown if source is not None else clean_line(key.source)
+    waits = len(session.open_requests())
+    needs = f", {waits} waiting for you" if waits else ""
+    return Clean(f"{session.lifecycle.value} on {shown}{needs}")
