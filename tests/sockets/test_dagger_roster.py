@@ -226,3 +226,16 @@ async def test_who_may_not_or_is_no_engine() -> None:
         with pytest.raises(NotAHost, match=r"beta\.14"):
             await Desk(old).connect()
     assert "token-of-a-test" not in repr(Target("x", "dagger+http://x", token="token-of-a-test"))
+
+
+async def test_the_past_is_shown_as_it_ended() -> None:
+    async with DaggerServer() as server:
+        agent = await in_state(server.engine, "PAUSED", "veteran")
+        async with desk(server) as seen:
+            await seen.reads(agent.handle, "paused")
+            await seen.until(lambda: "second" in seen.texts(agent.handle))
+            assert seen.of(agent.handle, LifecycleChanged) == [], "what was before did not happen now"
+            assert agent.span is not None
+            since = seen.summary(agent.handle).since
+            assert since is not None
+            assert since <= server.engine.telemetry.now_ns // 1_000_000

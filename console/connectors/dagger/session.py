@@ -61,6 +61,7 @@ class Session:
         self._parked: dict[str, asyncio.Task[None]] = {}
         self._offers = self._offers_waiting = Capabilities()
         self._name = ""
+        self._live = False
 
     @property
     def graph(self) -> Graph:
@@ -73,6 +74,7 @@ class Session:
     def begin(self, graph: Graph, abilities: Abilities, name: str) -> None:
         """A connection, to a session of which nothing is known yet: it may be another one than before."""
         self._graph, self.abilities, self._name = graph, abilities, name
+        self._live = False
         self._offers, self._offers_waiting = abilities.of_agent(), abilities.of_agent(waits=True)
         before, self.roster = self.roster, Roster()
         for agent in self.agents.values():
@@ -82,6 +84,9 @@ class Session:
 
     def caught_up(self, before: Roster) -> None:
         """The past was read: an agent that was in the roster and is not is one of a session that is gone."""
+        self._live = True
+        for handle in self.roster.agents:
+            self.show(self.agents[handle])
         for handle in before.agents:
             if (agent := self.agents.get(handle)) is not None and handle not in self.roster.agents:
                 agent.over, agent.why_over = True, "its session is gone: another one answers there now"
@@ -129,13 +134,14 @@ class Session:
         return agent
 
     def heard_of(self, handles: Iterable[str]) -> None:
-        """Telemetry has something new about these."""
+        """Telemetry has something new about these. What it tells of the past is shown as it ended, all at once."""
         for handle in handles:
             agent = self.agents.setdefault(handle, Agent(handle))
             agent.proven, agent.over = True, False
             agent.name = self.roster.agents[handle].name or agent.name
-            self.show(agent)
-            self.wants(handle)
+            if self._live:
+                self.show(agent)
+                self.wants(handle)
 
     def wants(self, handle: str) -> None:
         """Something may have happened to the agent: read it soon."""
