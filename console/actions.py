@@ -31,7 +31,9 @@ class Where(StrEnum):
 
 
 ALL: Final = frozenset(Where)
+FLEET: Final = frozenset({Where.FLEET})
 SOURCES: Final = frozenset({Where.SOURCES})
+HELP: Final = frozenset({Where.HELP})
 FLOOR: Final = frozenset({Where.FLEET, Where.SESSION})
 """The screens on which sessions are looked at and steered."""
 
@@ -137,8 +139,22 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("up", ("k", "up"), "up", "line before", where=ALL),
     _look("page_down", ("pagedown",), "page down", "next page", where=ALL),
     _look("page_up", ("pageup",), "page up", "page before", where=ALL),
+    _look("find", ("slash",), "find", "a key of the help by its words", where=HELP),
     _look("retry", ("t",), "try now", "try to reach the source at once", footer=True, where=SOURCES),
-    _look("read_on", ("space",), "read on", "next page of the card while it is open"),
+    _look("read_on", ("space",), "mark", "mark the session for an act on several; of an open card the next page"),
+    _look("mark_all", ("M",), "mark all", "mark every session that is shown, or none", where=FLEET),
+    _look(
+        "filter",
+        ("slash",),
+        "filter",
+        "show some sessions only: state:waiting cap:pause -label:team=web text",
+        where=FLEET,
+    ),
+    _look("sort", ("O",), "order", "sort by the next: attention, name, state, waiting, rate, usage", where=FLEET),
+    _look("sort_back", ("I",), "invert", "sort the other way round", where=FLEET),
+    _look("group", ("v",), "group", "group by the next: parents, sources, labels, nothing", where=FLEET),
+    _look("fold", ("z",), "fold", "put away what is below, or show it again", where=FLEET),
+    _look("fold_all", ("Z",), "fold all", "put away all that is below something, or show it again", where=FLEET),
     _look("last", ("end", "G"), "end", "the end: newest event, end of a long command", where=ALL),
     _look("first", ("home", "g"), "start", "the start", where=ALL),
     _look("left", ("left",), "left", "long lines: to the left"),
@@ -170,7 +186,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "leave; says first what goes on and what ends",
         Group.APPLICATION,
         footer=True,
-        where=ALL - {Where.HELP},
+        where=ALL,
     ),
     Action(
         "redraw",

@@ -88,6 +88,12 @@ class LineView(Painted, ScrollView, can_focus=True):
     }
     """
 
+    deaf = False
+    """While something else is written, a click neither takes the keys nor acts."""
+
+    def focus_on_click(self) -> bool:
+        return not self.deaf
+
     @property
     def line_width(self) -> int:
         """Cells of a line that the scrollbar does not cover."""

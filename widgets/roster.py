@@ -325,7 +325,7 @@ class Roster(LineView):
         """Select the clicked session; a double click opens it."""
         rows = self._rows
         index = self.scroll_offset.y + event.y - _HEADER_LINES
-        if rows is None or event.y < _HEADER_LINES or index >= len(rows):
+        if self.deaf or rows is None or event.y < _HEADER_LINES or index >= len(rows):
             return
         self.select(rows.key(index))
         if event.chain == 2:

@@ -180,7 +180,7 @@ class RosterView:
         place = self._place_of(session.key)
         needs = place.needs
         waited = (self._now + source.ahead_ms - needs.oldest) // 1000 if needs is not None else -1
-        idle = stalled_ms(session, source, self._now)
+        idle = stalled_ms(self._store, session, self._now)
         counts = session.rate.counts(self._now)
         return hash(
             (

@@ -82,7 +82,7 @@ def session_row(store: Store, session: Session, place: Place, glyphs: Glyphs, no
         attempt=Clean(numeral(session.attempt)) if session.attempt is not None else NOTHING,
         needs=Clean(str(needs.count)) if needs is not None else NOTHING,
         wait=Clean(elapsed(now + source.ahead_ms, needs.oldest)) if needs is not None else NOTHING,
-        last=_last(session, source, now),
+        last=_last(store, session, now),
         rate=_bars(session.rate.counts(now), glyphs["levels"]),
         usage=_usage(session),
         can=can_letters(profile, glyphs),
@@ -120,9 +120,11 @@ def heading_row(store: Store, group: GroupKey, sessions: int, place: Place, now:
     )
 
 
-def stalled_ms(session: Session, source: Source, now: int) -> int | None:
-    """For how long a session that says it runs has done nothing that could be seen; None while it may well work."""
-    if session.lifecycle is not Lifecycle.RUNNING or not source.live:
+def stalled_ms(store: Store, session: Session, now: int) -> int | None:
+    """For how long a session that says it runs has done nothing that could be seen; None while it may well work, or
+    wait for its children."""
+    source = store.sources[session.key.source]
+    if session.key in store.children or session.lifecycle is not Lifecycle.RUNNING or not source.live:
         return None
     if session.in_flight or session.in_flight_more or session.open_requests():
         return None
@@ -145,13 +147,13 @@ def _tone(session: Session, source: Source, waits: bool) -> Tone:
     return "running" if session.lifecycle is Lifecycle.WAITING else TONE_OF[session.lifecycle]
 
 
-def _last(session: Session, source: Source, now: int) -> Clean:
+def _last(store: Store, session: Session, now: int) -> Clean:
     waiting = session.open_requests()
     if waiting:
         text = asked_text(waiting[0])
     elif session.lifecycle is Lifecycle.FAILED and session.error:
         text = one_line(session.error)
-    elif (idle := stalled_ms(session, source, now)) is not None:
+    elif (idle := stalled_ms(store, session, now)) is not None:
         text = Clean(f"no event for {since(idle)}, nothing in flight")
     elif session.last is not None and session.last.text:
         text = session.last.text

@@ -127,11 +127,12 @@ def unread_text(source: Source, cells: int) -> Clean:
     return Clean(f"{numeral(source.fault_count)} unreadable{why}")
 
 
-def need_segments(store: Store, now: int, glyphs: Mapping[str, str]) -> tuple[Segment, ...]:
-    """How many requests wait, and how long the oldest has."""
+def need_segments(store: Store, now: int, glyphs: Mapping[str, str], *, hidden: int = 0) -> tuple[Segment, ...]:
+    """How many requests wait, how long the oldest has, and how many of them the filter hides."""
     waiting = open_requests(store)
     if not waiting:
         return ()
     oldest = elapsed(now, store.asked_local(waiting[0]))
     need = "needs" if len(waiting) == 1 else "need"
-    return ((Clean(f"{glyphs['alert']} {len(waiting)} {need} you, oldest {oldest}"), "attention"),)
+    behind = f", {hidden} hidden by the filter" if hidden else ""
+    return ((Clean(f"{glyphs['alert']} {len(waiting)} {need} you, oldest {oldest}{behind}"), "attention"),)

@@ -14,6 +14,8 @@ from console.actions import Action
 from console.fleet.changes import Changes
 from console.fleet.decide import decisions
 from console.fleet.facts import RequestKey, SessionKey
+from console.fleet.filter import Filter
+from console.fleet.order import GroupKey, RowKey, Sort
 from console.fleet.row import LETTERS
 from console.fleet.state import Trail
 from console.fleet.views import (
@@ -30,7 +32,7 @@ from console.fleet.views import (
 )
 from console.fleet.wording import clock_time, name_of
 from console.screens.availability import Standing
-from console.screens.footing import footer_keys, hint, quiet_roster
+from console.screens.footing import arrangement, footer_keys, hint, quiet_roster
 from console.screens.rule import Rule
 from console.screens.shown import Shown
 from console.screens.sizes import TINY
@@ -38,6 +40,7 @@ from console.screens.too_small import TooSmall
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
+from widgets.columns import ColumnName
 from widgets.event_log import EventLog
 from widgets.facts import FactRow, Facts
 from widgets.marks import Marks
@@ -68,6 +71,14 @@ class FactsPane(Facts, can_focus=True):
     """Facts that can have the keys, to be scrolled."""
 
 
+_COLUMN: Final[Mapping[Sort, ColumnName]] = {
+    Sort.NAME: "name",
+    Sort.STATE: "state",
+    Sort.WAITING: "needs",
+    Sort.RATE: "rate",
+    Sort.USAGE: "usage",
+}
+"""The column that shows what the roster is sorted by; none shows attention."""
 _NOTHING: Final[Segment] = (Clean(""), "plain")
 
 
@@ -96,6 +107,7 @@ class Board:
         self._ground = ground
         self._debug_keys = debug_keys
         self.rows: Final = RosterView(hub.fleet, self._glyphs)
+        self.filter: Filter | None = None
         self.entered: Final[dict[str, str]] = {}
         self.card: Final = RequestCard(id="card", marks=self.marks)
         self.bound = False
@@ -144,6 +156,37 @@ class Board:
         """The session under the roster's cursor."""
         key = self.roster.selected
         return key if isinstance(key, SessionKey) else None
+
+    @property
+    def line(self) -> RowKey | None:
+        """What the line under the roster's cursor stands for."""
+        key = self.roster.selected
+        return key if isinstance(key, (SessionKey, GroupKey)) else None
+
+    def rearrange(self, now: int) -> None:
+        """Take up at once that the roster is arranged otherwise."""
+        self.rows.refresh(Changes(), now)
+        column = _COLUMN.get(self.rows.sort)
+        self.roster.sorted_by = (column, self.rows.reverse) if column is not None else None
+        self.roster.empty = quiet_roster(self._hub.fleet, self.filter)
+        self.roster.refresh_rows()
+        self._dirty = True
+
+    def bring(self, key: SessionKey, now: int) -> None:
+        """Have this session shown, whatever hides it."""
+        self.rows.pin(key)
+        self.rows.reveal(key)
+        self.rearrange(now)
+
+    def repaint_marks(self) -> None:
+        """Other sessions are marked than before."""
+        self.roster.refresh_rows()
+        self._dirty = True
+
+    def found(self) -> Clean:
+        """How many sessions the filter leaves."""
+        shown = sum(1 for at in range(len(self.rows)) if isinstance(self.rows.key(at), SessionKey))
+        return Clean(f"{shown:,} of {len(self._hub.fleet.sessions):,}")
 
     def key_pressed(self) -> None:
         """A key was handled: whatever was said before it is over."""
@@ -207,7 +250,7 @@ class Board:
         self._roster_changes = Changes()
         begun = time.monotonic()
         moved = self.rows.refresh(None if everything else waiting, now) or self._contact_changed()
-        self.roster.empty = quiet_roster(self._hub.fleet)
+        self.roster.empty = quiet_roster(self._hub.fleet, self.filter)
         if moved or everything or second or waiting.requests:
             self.roster.refresh_rows()
         elif waiting.sessions:
@@ -272,9 +315,9 @@ class Board:
             contacts = ((Clean("watchfloor"), "plain"), *contacts)
         self._top.status = _Says(
             contacts,
-            (*need_segments(fleet, now, self._glyphs), (clock_time(now, self._tz), "quiet")),
+            (*need_segments(fleet, now, self._glyphs, hidden=self.rows.hidden), (clock_time(now, self._tz), "quiet")),
         )
-        right: list[Segment] = []
+        right: list[Segment] = list(arrangement(self.rows, self.filter))
         if fault := self._hub.audit_fault:
             right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))
         if self._hub.read_only:

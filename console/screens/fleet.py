@@ -15,13 +15,13 @@ from console.actions import ACTIONS, BY_ID, Action, Where
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact
 from console.screens import leaving
+from console.screens.arranging import Arranging
 from console.screens.availability import Standing
 from console.screens.board import Board, FactsPane
 from console.screens.elsewhere import Elsewhere
 from console.screens.handlers import DECIDES, LOOKS, STEERS
-from console.screens.help import HelpItem, HelpScreen, help_rows
+from console.screens.help import HelpScreen, help_items
 from console.screens.interventions import Interventions
-from console.screens.lookout import Lookout
 from console.screens.rule import Rule
 from console.screens.sizes import size_classes
 from console.screens.too_small import TooSmall
@@ -43,7 +43,7 @@ STYLES: Final = Path(__file__).with_suffix(".tcss")
 TICK_S: Final = 1 / 25
 
 
-class FleetScreen(Lookout):
+class FleetScreen(Arranging):
     """The first screen. What it knows is in the hub; here is only where the operator looks, and what was said."""
 
     AUTO_FOCUS = "#roster"
@@ -139,8 +139,10 @@ class FleetScreen(Lookout):
     async def _furnish(self) -> None:
         """Bring in what the first frame does without: its code and its styles take a tenth of the time to it."""
         from console.screens.drawer import Drawer
+        from widgets.line_box import LineBox
 
         await self.query_one("#main").mount(self._board.card, before="#log-rule")
+        await self.mount(LineBox(id="line", marks=self._marks), after="#counts")
         drawer = Drawer(self._hub.steady, self._quiet, id="drawer", marks=self._marks)
         await self.mount(drawer)
         self._board.drawer = drawer
@@ -194,9 +196,9 @@ class FleetScreen(Lookout):
     # -------------------------------------------------------------- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While something is asked, all keys belong to the drawer."""
+        """While something is asked, all keys belong to the drawer, or to the line that is written in."""
         drawer = self._board.drawer
-        return not (action == "perform" and drawer is not None and drawer.is_open)
+        return not (action == "perform" and (self.line_open or (drawer is not None and drawer.is_open)))
 
     def action_perform(self, id: str) -> None:
         """Do what a key stands for, or say why not."""
@@ -251,14 +253,16 @@ class FleetScreen(Lookout):
 
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""
-        items = [HelpItem(action, stands.reason) for action, stands in self.standings()]
-        rows = help_rows(items, self._keys, self._board.legend())
-        self.app.push_screen(HelpScreen(self._board.whose(self._sight.selected), rows, marks=self._marks))
+        items = help_items(self.standings(), read_only=self._hub.read_only)
+        about, legend = self._board.whose(self._sight.selected), self._board.legend()
+        self.app.push_screen(HelpScreen(about, items, self._keys, legend, marks=self._marks))
 
     def leave(self) -> None:
         """Close what is asked; asked to leave, leave; else ask."""
         drawer = self._board.drawer
-        if drawer is None or drawer.asks_for(leaving.LEAVE):
+        if self.line_open:
+            self.leave_line()
+        elif drawer is None or drawer.asks_for(leaving.LEAVE):
             self.app.exit(0)
         elif drawer.is_open:
             drawer.close()

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.actions import Action
+from console.fleet.filter import Filter
 from console.fleet.needs import open_requests
+from console.fleet.order import Sort
+from console.fleet.roster_view import RosterView, group_words
 from console.fleet.state import Source
 from console.fleet.store import Store
 from console.fleet.wording import Segment
 from console.keymap import Keymap
 from console.screens.availability import Standing
-from watchfloor.text import Clean
+from watchfloor.text import Clean, clean_line
 from watchfloor.words import Contact
 
 NOTHING = Clean("")
@@ -53,8 +56,24 @@ def hint(store: Store, keys: Keymap, ground: Clean = NOTHING) -> tuple[Segment, 
     return tuple(segment for segment in segments if segment[0])
 
 
-def quiet_roster(store: Store) -> Clean:
+def arrangement(rows: RosterView, filter: Filter | None) -> tuple[Segment, ...]:
+    """How the roster is arranged, as far as that is not the usual way."""
+    said: list[Segment] = []
+    if rows.marked:
+        said.append((Clean(f"{len(rows.marked):,} marked"), "attention"))
+    if filter is not None:
+        said.append((clean_line(f"filter {filter.text}"), "attention"))
+    if words := group_words(rows.grouping):
+        said.append((Clean(f"by {words}"), "quiet"))
+    if rows.sort is not Sort.ATTENTION or rows.reverse:
+        said.append((Clean(f"sort {rows.sort.value}{', reversed' if rows.reverse else ''}"), "quiet"))
+    return tuple(said)
+
+
+def quiet_roster(store: Store, filter: Filter | None = None) -> Clean:
     """Why there are no sessions to be seen."""
+    if filter is not None and store.sessions:
+        return clean_line(f"none of {len(store.sessions):,} sessions is let through by the filter {filter.text}")
     sources = list(store.sources.values())
     if not sources:
         return Clean("no sources: name one with `watchfloor connect URL`, or in the configuration")

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 from console.fleet.state import Request, Session
 from console.screens import answering, deciding, steering
+from console.screens.arranging import ARRANGES, Arranging
 from console.screens.desk import Desk
-from console.screens.lookout import Lookout
 
 Decide: TypeAlias = Callable[[Desk, Session, Request], None]
 Steer: TypeAlias = Callable[[Desk, Session], None]
@@ -37,8 +37,9 @@ STEERS: Final[Mapping[str, Steer]] = MappingProxyType(
 )
 
 
-LOOKS: Final[Mapping[str, Callable[[Lookout], None]]] = MappingProxyType(
+LOOKS: Final[Mapping[str, Callable[[Arranging], None]]] = MappingProxyType(
     {
+        **ARRANGES,
         "next": lambda screen: screen.show_next(),
         "open": lambda screen: screen.open_selected(),
         "back": lambda screen: screen.back(),

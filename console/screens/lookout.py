@@ -61,13 +61,21 @@ class Lookout(Screen[None]):
             self.say("the console is still starting", "attention")
             return
         self.add_class("-asking")
+        self.deafen(True)
         drawer.ask(ask)
+
+    def deafen(self, deaf: bool) -> None:
+        """While a text is written a click elsewhere must neither act nor take the keys away from it."""
+        board = self._board
+        for pane in (board.roster, board.card, board.log, board.facts):
+            pane.deaf = deaf
 
     def on_drawer_closed(self) -> None:
         """The keys are the screen's again."""
         drawer = self._board.drawer
         if drawer is not None and not drawer.is_open:
             self.remove_class("-asking")
+            self.deafen(False)
         if self._sight.shown is not None:
             self._sight.shown.disturbed(self._hub.steady())
         self._board.entered.clear()
@@ -107,6 +115,7 @@ class Lookout(Screen[None]):
 
     def go_to(self, key: SessionKey) -> None:
         """Select a session by name, wherever it stands."""
+        self._board.bring(key, self._clock())
         self._board.roster.select(key)
         self._moved()
         if self._sight.selected != key:
@@ -183,6 +192,7 @@ class Lookout(Screen[None]):
         elif self._sight.shown is not None and key == self._sight.shown.key:
             self.say("this is the only one that waits")
         else:
+            self._board.bring(key.owner, self._clock())
             self._board.roster.select(key.owner)
             self._sight.aimed = True
             self._sight.shown = None
@@ -217,6 +227,7 @@ class Lookout(Screen[None]):
             self.say("the console is still starting", holds=lambda: not self.furnished)
             return
         request = self._hub.fleet.requests[key]
+        self._board.rows.pin(key.owner)
         self._sight.shown = Shown(key, request.digest, self._hub.steady(), self._clock())
         self.add_class("-carded")
         self.remove_class("-facts")
@@ -229,6 +240,7 @@ class Lookout(Screen[None]):
         if self._sight.shown is None:
             return
         self._sight.shown = None
+        self._board.rows.pin(None)
         self._board.show_card(None, self._clock())
         self.remove_class("-carded")
         self.set_focus(self._board.roster, scroll_visible=False)

@@ -233,6 +233,27 @@ async def _send(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     await shown(pilot, app)
 
 
+async def _filter(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("slash", *"-state:waiting cap:pause")
+    await shown(pilot, app)
+
+
+async def _filter_error(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("slash", *"state:wating")
+    await shown(pilot, app)
+
+
+async def _groups(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("v", "O", "O", "g", "z", "G", "space", "k", "space")
+    await shown(pilot, app)
+
+
 async def _help(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     fleet(app, clock)
     await shown(pilot, app)
@@ -284,6 +305,9 @@ STATES: Final[Mapping[str, State]] = {
     "options": _options,
     "stop": _stop,
     "send": _send,
+    "filter": _filter,
+    "filter-error": _filter_error,
+    "groups": _groups,
     "help": _help,
     "sources": _sources,
     "inspect": _inspect,

@@ -96,7 +96,7 @@ def test_an_action_may_be_left_without_a_key() -> None:
         ({"stop": "alt+x"}, "keys.stop: no terminal sends 'alt+x'"),
         ({"stop": "hyper"}, "keys.stop: no terminal sends 'hyper'"),
         ({"leave": ""}, "keys.leave: it needs a key"),
-        ({"redraw": "z"}, "keys.redraw: it works even where a text is written, which needs z"),
+        ({"redraw": "w"}, "keys.redraw: it works even where a text is written, which needs w"),
         ({"suspend": "backspace"}, "keys.suspend: it works even where a text is written, which needs backspace"),
     ],
 )

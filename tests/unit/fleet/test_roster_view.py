@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from console.fleet.changes import Changes
 from console.fleet.log_view import SessionLog
 from console.fleet.needs import Needs, open_requests
 from console.fleet.roster_view import RosterView
@@ -273,3 +274,38 @@ def _take(host: ScriptedHost, step: str, name: str, n: int, count: int, view: Ro
         case "gone":
             return host.tell(f.Gone(sessions=(name,)))
     return merged
+
+
+def test_a_stall_is_told_by_its_evidence(host: ScriptedHost) -> None:
+    host.session("s1", since=host.there, last={"at": host.there, "kind": "message", "text": "on it"})
+    host.events("s1", {"kind": "message", "text": "on it"})
+    host.now += 59_000
+    assert row(host).last == "on it"
+    view = roster(host)
+    version = view.version(host.at().key)
+    host.now += 75_000
+    view.refresh(Changes(), host.now)
+    assert view.version(host.at().key) != version
+    assert row(host).last == "no event for 2:14, nothing in flight"
+    host.summary("s1", in_flight=[{"id": "c1", "name": "shell", "since": host.there}])
+    assert row(host).last == "on it"
+    host.summary("s1", in_flight=[])
+    host.events("s1", {"kind": "reasoning", "text": "hm"})
+    assert row(host).last == "on it"
+
+
+def test_who_waits_is_idle_has_children_or_is_not_heard_does_not_stall(host: ScriptedHost) -> None:
+    said = {"at": host.there, "kind": "message", "text": "said"}
+    for name, lifecycle in [("idle", "idle"), ("boss", "running"), ("mute", "running")]:
+        host.session(name, lifecycle=lifecycle, last=said)
+    host.summary("mute", last=None)
+    host.session("kid", lifecycle="idle", parent="boss", last=said)
+    host.now += 600_000
+    assert [row(host, name).last for name in ("idle", "boss", "kid", "mute")] == ["said", "said", "said", ""]
+    host.session("s1", last=said)
+    assert "no event" in row(host).last
+    host.ask("r1")
+    assert row(host).last == "rm -rf build"
+    host.decide("r1")
+    host.contact(Contact.LOST)
+    assert row(host).last == "said"
