@@ -78,6 +78,7 @@ class Scripted:
         self.executed: list[Command] = []
         self.answer: asyncio.Future[Handled] | Exception | Handled = Handled(OutcomeKind.APPLIED)
         self.calls: list[str] = []
+        self.watched: list[Callable[[], None]] = []
 
     async def open(self) -> None:
         self.calls.append("open")
@@ -100,6 +101,8 @@ class Scripted:
 
     async def watch(self, session: str) -> None:
         self.calls.append(f"watch {session}")
+        for told in self.watched:
+            told()
         if session == "locked":
             raise Unreachable("no key for it")
 
@@ -474,3 +477,18 @@ async def test_one_streamed_item_is_cut_and_another_goes_on() -> None:
         await seen.until(lambda: "goes on" in seen.texts())
         said = [e for f in seen.of(Events) for e in f.events if isinstance(e, Message)]
         assert [(e.text, e.cut) for e in said] == [("cut he", True), ("goes on", False)]
+
+
+async def test_a_page_of_a_session_that_nobody_looked_at_waits_until_it_was_fetched() -> None:
+    made, source = connector(Record.NONE)
+    source.opens = [lambda: put(source)]
+    async with console(made) as seen:
+        await seen.until(lambda: seen.of(Sessions))
+        source.watched = [lambda: say(source, "the past", "k")]
+        epoch = made.core.log.epoch("s1")
+        for id in ("h1", "h2"):
+            await seen.link.send(History(id=id, session="s1", epoch=epoch, after=0))
+        await seen.until(lambda: len(seen.of(Page)) == 2)
+        for page in seen.of(Page):
+            assert [event.text for event in page.events if isinstance(event, Message)] == ["the past"]
+        assert source.calls.count("watch s1") == 1

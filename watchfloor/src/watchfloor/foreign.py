@@ -42,7 +42,18 @@ from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.principals import Principal
 from watchfloor.logs import logger
 from watchfloor.protocol.events import Event, Level, Notice
-from watchfloor.protocol.frames import ALL, ClientFrame, Command, Events, Hello, HostInfo, Recall, Unwatch, Watch
+from watchfloor.protocol.frames import (
+    ALL,
+    ClientFrame,
+    Command,
+    Events,
+    Hello,
+    History,
+    HostInfo,
+    Recall,
+    Unwatch,
+    Watch,
+)
 from watchfloor.protocol.model import Capabilities, Decision, RequestModel, Traits
 from watchfloor.words import OutcomeKind, RequestState
 
@@ -55,6 +66,8 @@ FLUSH_S: Final = 0.02
 TICK_S: Final = 0.25
 BATCH: Final = 256
 """Frames that are handed over at a time."""
+FETCHED_S: Final = 10.0
+"""Seconds that a page of history waits for the details of its session."""
 KEEP_EVENTS: Final = 50_000
 """Events of a foreign system that its connector keeps for history."""
 _BEATS_EVERY_MS: Final = 5000
@@ -359,6 +372,7 @@ class ForeignLink:
         self._reader: asyncio.Task[None] | None = None
         self._ticker: asyncio.Task[None] | None = None
         self._fetching: set[asyncio.Task[None]] = set()
+        self._fetched: dict[str, asyncio.Task[None]] = {}
         self._closed = False
 
     def begin(self) -> None:
@@ -393,6 +407,9 @@ class ForeignLink:
                 self._wake.set()
 
     async def send(self, frame: ClientFrame) -> None:
+        if isinstance(frame, History) and frame.session in self._connector.mirror:
+            # What is not fetched is in no page: who asks for the past of a session looks at it.
+            await asyncio.wait({self.fetch(frame.session, again=False)}, timeout=FETCHED_S)
         self._connector.sent(frame)
 
     async def close(self) -> None:
@@ -428,26 +445,32 @@ class ForeignLink:
             if self._connector.core.behind(self.conn):
                 self._wake.set()
 
-    def fetch(self, session: str) -> None:
-        """Fetch the details of a session that is looked at."""
-        self._in_background(self._fetch(session))
+    def fetch(self, session: str, *, again: bool = True) -> asyncio.Task[None]:
+        """Fetch the details of a session that is looked at; not `again`: only if that was not done yet."""
+        task = self._fetched.get(session)
+        if task is None or (again and task.done()):
+            task = self._fetched[session] = self._in_background(self._fetch(session))
+        return task
 
     async def _fetch(self, session: str) -> None:
         try:
             await self._connector.source.watch(session)
         except (WatchfloorError, OSError) as fault:
+            self._fetched.pop(session, None)
             if session in self._connector.mirror:
                 text = f"its details could not be fetched: {fault}"
                 self._connector.mirror.emit(session, Notice(at=0, level=Level.WARNING, text=text))
 
     def let_go(self, session: str) -> None:
         """The session is looked at no more."""
+        self._fetched.pop(session, None)
         self._in_background(self._connector.source.unwatch(session))
 
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._fetching.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._fetching.discard(task)
