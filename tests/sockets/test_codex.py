@@ -15,7 +15,7 @@ from tests.peers.codex_desk import Desk, desk
 from tests.peers.codex_server import NOW, FakeCodex, fake_codex
 from watchfloor.connector import Record
 from watchfloor.errors import ConfigError, ConnectionFailed, ConnectionLost, Denied, NotAHost, Unreachable
-from watchfloor.protocol.events import Message, Notice, Raw, RequestResolved, ToolCall, ToolResult, ToolStatus
+from watchfloor.protocol.events import Delta, Message, Notice, Raw, RequestResolved, ToolCall, ToolResult, ToolStatus
 from watchfloor.protocol.frames import DoApprove, DoFork, DoInterrupt, DoReseed, DoSend, Outcome
 from watchfloor.words import Lifecycle, OptionKind, OutcomeKind, Priority, RequestKind, RequestState, ReseedMode
 
@@ -202,30 +202,56 @@ async def test_the_past_is_read_in_pages_and_told_once(server: FakeCodex) -> Non
         item = {"type": "agentMessage", "id": f"m{n}", "text": text, "startedAtMs": NOW + n, "completedAtMs": NOW + n}
         thread.past.append({"turnId": "turn-0", "item": item})
     thread.turns = [{"id": "turn-0", "status": "interrupted", "completedAt": NOW // 1000, "error": None}]
-    async with desk(server.url) as seen:
+    async with desk(server.url, record=Record.WATCHED) as seen:
+        assert not seen.events["t1"]
         await seen.watch("t1")
         await seen.until(lambda: seen.of("t1", Notice))
         assert [message.text for message in seen.of("t1", Message)] == said
         assert [message.at for message in seen.of("t1", Message)] == [NOW + n for n in range(35)]
         await seen.close()
         await seen.read()
+        await seen.watch("t1")
         await server.begin_turn("t1")
         await server.item("t1", {"type": "agentMessage", "id": "new", "text": "new"}, ended=True)
         await seen.until(lambda: [message.text for message in seen.of("t1", Message)] == [*said, "new"])
+
+
+async def test_the_latest_idle_threads_are_read_without_loading_them(server: FakeCodex) -> None:
+    server.page = 2
+    thread = server.thread("t1", status={"type": "notLoaded"})
+    for n in range(5):
+        thread.past.append({"turnId": "u", "item": {"type": "agentMessage", "id": f"m{n}", "text": f"said {n}"}})
+    async with desk(server.url) as seen:
+        await seen.until(lambda: [message.text for message in seen.of("t1", Message)] == ["said 3", "said 4"])
+        assert seen.of("t1", Notice)[0].text == "the items before this one were not read: they are on the server"
+        assert seen.summary("t1").native_state == "notLoaded"
+    assert "thread/resume" not in [method for method, _ in server.calls]
 
 
 async def test_what_happens_while_the_past_is_read_comes_after_it(server: FakeCodex) -> None:
     thread = server.thread("t1")
     thread.past = [{"turnId": "turn-0", "item": {"type": "agentMessage", "id": "m0", "text": "old"}}]
     server.silent.add("thread/items/list")
-    async with desk(server.url) as seen:
-        await server.begin_turn("t1")
+    async with desk(server.url, record=Record.WATCHED) as seen:
+        await seen.watch("t1")
         await asyncio.wait_for(server.called("thread/items/list"), 60)
         server.silent.clear()
         await seen.close()
         await seen.read()
         await server.item("t1", {"type": "agentMessage", "id": "m1", "text": "new"}, ended=True)
         await seen.until(lambda: [message.text for message in seen.of("t1", Message)] == ["old", "new"])
+
+
+async def test_a_text_that_had_begun_before_we_came_is_marked_until_it_is_whole(server: FakeCodex) -> None:
+    server.thread("t1")
+    turn = await server.begin_turn("t1")
+    async with desk(server.url) as seen:
+        await seen.until(lambda: seen.summary("t1").turn == turn)
+        await server.tell("t1", "item/agentMessage/delta", turnId=turn, itemId="m1", delta="the end")
+        await seen.until(lambda: seen.of("t1", Delta))
+        assert "".join(delta.text for delta in seen.of("t1", Delta)) == "… the end"
+        await server.item("t1", {"type": "agentMessage", "id": "m1", "text": "all and the end"}, ended=True)
+        await seen.until(lambda: [message.text for message in seen.of("t1", Message)] == ["all and the end"])
 
 
 async def test_a_turn_that_ended_is_not_steered_by_who_meant_it(server: FakeCodex) -> None:

@@ -28,6 +28,8 @@ PAST: Final = 1000
 ROSTER_PAGES: Final = 1000
 BEAT_S: Final = 15.0
 """Between two signs of life: a server whose threads are idle says nothing by itself."""
+RECENT: Final = 30
+"""Idle threads whose last page is read when all sessions are followed."""
 LINGER_MS: Final = 60_000
 """How long an idle thread that nobody looks at is still followed: while it is, the server does not unload it."""
 AT_ONCE: Final = 8
@@ -89,6 +91,9 @@ class CodexSource:
         # What waits for a human is read before the roster is shown: it says what is asked, not only that something is.
         await asyncio.gather(*self._start_joins(waiting=True))
         self._ask()
+        if self._target.record is Record.ALL:
+            for thread in self.feed.latest(RECENT):
+                self._in_background(self._peek, thread)
 
     async def _methods(self, rpc: Rpc) -> Methods:
         try:
@@ -249,6 +254,13 @@ class CodexSource:
         self._reading.discard(id)
         self._ask()
 
+    async def _peek(self, thread: Thread) -> None:
+        """Read what an idle thread has said lately, which loads nothing."""
+        async with self._joins:
+            if not (thread.read or thread.joined or thread.held_back is not None):
+                await self._past(self.rpc, thread, again=True)
+                self.feed.show(thread)
+
     async def _past_again(self, thread: Thread) -> None:
         """Look in the past for ends that were not told."""
         try:
@@ -259,19 +271,20 @@ class CodexSource:
             self._moved.set()
 
     async def _past(self, rpc: Rpc, thread: Thread, *, again: bool = False) -> None:
-        """Read the items that the server keeps of the thread, back to those that we have; `again`: only the last."""
+        """Read the items that the server keeps of the thread, back to those that we have; `again`: the last page."""
         entries: list[Json] = []
         cursor: object = None
-        more = True
-        while more and len(entries) < PAST:
+        while len(entries) < PAST:
             params = {"threadId": thread.id, "limit": PAGE, "sortDirection": "desc"}
             answer = await rpc.call("thread/items/list", {**params, **({"cursor": cursor} if cursor else {})})
             page = each(answer, "data")
             entries += page
             cursor = answer.get("nextCursor")
-            more = cursor is not None and not again and not self.feed.knows(thread, page)
-        turns = each(await rpc.call("thread/turns/list", {"threadId": thread.id, "limit": PAGE}), "data")
-        self.feed.past(thread, entries[::-1], turns, more=more and not again)
+            if cursor is None or again or self.feed.knows(thread, page):
+                break
+        params = {"threadId": thread.id, "limit": PAGE}
+        turns = await self._pages(rpc, "thread/turns/list", params, most=PAGE if again else PAST)
+        self.feed.past(thread, entries[::-1], turns, more=cursor is not None)
 
     async def _queue(self, thread: Thread) -> None:
         if "thread/queue/list" in self.feed.has:

@@ -52,6 +52,11 @@ class Feed:
             self._gone(id)
         self._mirror.keep_only(found)
 
+    def latest(self, most: int) -> list[Thread]:
+        """The threads that were at work last, the latest first."""
+        threads = [thread for thread in self.threads.values() if not thread.archived]
+        return sorted(threads, key=lambda thread: number(thread.info, "updatedAt") or 0, reverse=True)[:most]
+
     def found(self, info: Json) -> None:
         """A thread that is new to us."""
         if text(info, "id"):
@@ -130,13 +135,14 @@ class Feed:
 
     def past(self, thread: Thread, entries: list[Json], turns: list[Json], *, more: bool) -> None:
         """The past of the thread: its items, oldest first, and its turns. `more`: older ones were left out."""
-        if more and not thread.read:
+        if more and not thread.read and entries:
             old = "the items before this one were not read: they are on the server"
             self._mirror.emit(
                 thread.id, Notice(at=_at_of(entries), level=Level.INFO, code="past", text=old, key="past")
             )
         thread.read = True
         by_id = {text(turn, "id") or "": turn for turn in turns}
+        thread.turns |= by_id.keys()
         last: str | None = None
         for entry in entries:
             turn = text(entry, "turnId") or ""
@@ -225,7 +231,8 @@ class Feed:
             case "thread/name/updated":
                 thread.info = {**thread.info, "name": text(params, "threadName")}
             case "thread/reverted":
-                thread.turn = None
+                thread.turn, thread.turns = None, set()
+                self._want(Want.PAST, thread)
                 self._mirror.emit(thread.id, Reseeded(at=at, mode=ReseedMode.REWIND))
             case "thread/goal/updated" | "thread/goal/cleared":
                 thread.goal = part(params, "goal") or None
@@ -237,6 +244,7 @@ class Feed:
                 self.turns.usage(thread, params, at)
             case "turn/started":
                 thread.turn, thread.error = text(params, "turn", "id"), None
+                thread.turns.add(thread.turn or "")
             case "turn/completed":
                 self._turn_ended(thread, part(params, "turn"), at)
             case "item/started":

@@ -59,6 +59,8 @@ class Thread:
     model: str | None = None
     goal: Json | None = None
     usage: Json | None = None
+    turns: set[str] = field(default_factory=set)
+    """The ids of the turns that are known."""
     queue: list[Json] = field(default_factory=list)
     begun: dict[str, Begun] = field(default_factory=dict)
     asked: dict[int | str, Asked] = field(default_factory=dict)

@@ -102,6 +102,8 @@ def usage_of(thread: Thread) -> Usage | None:
     if not total and budget is None:
         return None
     spent = {"input_tokens": number(total, "inputTokens") or 0, "output_tokens": number(total, "outputTokens") or 0}
+    if thread.turns:
+        spent["turns"] = len(thread.turns)
     return Usage(**spent) if budget is None else Usage(**spent, budget_tokens=budget)
 
 

@@ -9,6 +9,8 @@ from console.connectors.codex.threads import usage_of
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Event, Level, Mail, MailState, Notice, ToolStatus
 
+MISSED = "… "
+"""Stands for what of a streamed text came before we did."""
 _DELTAS = {
     "item/agentMessage/delta": "message",
     "item/plan/delta": "message",
@@ -29,7 +31,7 @@ class Turns:
     def delta(self, thread: Thread, method: str, params: Json) -> bool:
         """A piece of an item; False where the notification is none.
 
-        A piece of an item whose beginning we did not see is left out: the item comes whole when it has ended.
+        An item whose beginning we did not see is marked as such at its start, until it comes whole.
         """
         if method == "item/reasoning/summaryPartAdded":
             if (number(params, "summaryIndex") or 0) > 0:
@@ -45,12 +47,14 @@ class Turns:
         begun = thread.begun.get(id)
         if of == "tool_output":
             ran(thread, id)
-        if begun is None or not piece:
-            return
-        if of == "tool_output":
-            begun.waits = False
-            self._mirror.stream(thread.id, items.output_item(id), of, piece, call=id)
-        else:
+            if begun is not None and piece:
+                begun.waits = False
+                self._mirror.stream(thread.id, items.output_item(id), of, piece, call=id)
+        elif piece and id:
+            if begun is None:
+                kind = {"message": "agentMessage"}.get(of, of)
+                thread.begun[id] = Begun({"type": kind, "id": id}, thread.turn or "", self._mirror.now())
+                self._mirror.stream(thread.id, id, of, MISSED)
             self._mirror.stream(thread.id, id, of, piece)
 
     def item_begun(self, thread: Thread, params: Json, at: int) -> None:
