@@ -63,7 +63,20 @@ async def test_a_session_as_json(host: Host, program: Program, tmp_path: Path) -
         "attempt": 1,
         "name": "The writer",
         "lifecycle": "waiting",
-        "capabilities": ["send", "pause", "resume", "interrupt", "stop", "reseed", "approve", "answer"],
+        "capabilities": [
+            "send",
+            "pause",
+            "resume",
+            "interrupt",
+            "stop",
+            "reseed",
+            "fork",
+            "budget",
+            "approve",
+            "answer",
+            "notify",
+            "delete",
+        ],
     }
 
 

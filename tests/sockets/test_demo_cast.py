@@ -14,7 +14,20 @@ from watchfloor.protocol.frames import DoInterrupt, DoPause, DoReseed, DoResume,
 from watchfloor.words import Lifecycle, OutcomeKind, RequestKind, ReseedMode
 
 ADVERTISED = {
-    "deploy": {"send", "pause", "resume", "interrupt", "stop", "reseed", "approve", "answer"},
+    "deploy": {
+        "send",
+        "pause",
+        "resume",
+        "interrupt",
+        "stop",
+        "reseed",
+        "fork",
+        "budget",
+        "approve",
+        "answer",
+        "notify",
+        "delete",
+    },
     "migrate": {"approve"},
     "checksums": {"pause", "resume"},
     "legacy-etl": set(),

@@ -39,6 +39,7 @@ class FakePort:
         self.mailbox: list[MailItem] = []
         self.pausing = False
         self.stopping = False
+        self.limit: str | None = None
         self.superseded = False
         self.events: list[Event] = []
         self.deltas: list[tuple[str, str, str]] = []
@@ -185,6 +186,8 @@ class FakePort:
         if self.pausing:
             self._did("parked")
             return Boundary(paused=True)
+        if self.limit is not None:
+            return Boundary(limit=self.limit)
         mail, self.mailbox = tuple(self.mailbox), []
         return Boundary(mail=mail)
 
@@ -209,6 +212,11 @@ class FakePort:
     def failed(self, error: str, result: Result | None = None) -> None:
         self.error, self.result = error, result
         self._did("failed")
+
+    def limited(self, result: Result) -> None:
+        self._check()
+        self.result = result
+        self._did("limited")
 
     def interrupted(self) -> None:
         self._did("interrupted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,7 +15,7 @@ from watchfloor.harness.base import ConversationMessage, MailItem
 from watchfloor.harness.function import FULL_CONTROL, FunctionHarness, Run
 from watchfloor.protocol.events import Level, Message, Notice, Progress, Reasoning
 from watchfloor.protocol.model import Capabilities, NoOptions, Result
-from watchfloor.words import Primitive, StopReason
+from watchfloor.words import Primitive, ReseedMode, StopReason
 
 
 async def test_a_turn_gets_the_mail_that_woke_it_and_ends_with_what_the_function_returns() -> None:
@@ -344,16 +345,60 @@ def test_what_is_advertised() -> None:
     async def agent(run: Run, mail: tuple[MailItem, ...]) -> None:
         return None
 
+    async def compact(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
+        return messages[-1:]
+
+    def modes(harness: FunctionHarness) -> set[ReseedMode]:
+        return set(harness.capabilities.reseed.modes) if harness.capabilities.reseed is not None else set()
+
     assert FunctionHarness(agent).capabilities == FULL_CONTROL
-    assert set(FULL_CONTROL.advertised()) == {
-        Primitive.SEND,
-        Primitive.PAUSE,
-        Primitive.RESUME,
-        Primitive.INTERRUPT,
-        Primitive.STOP,
-        Primitive.RESEED,
-        Primitive.APPROVE,
-        Primitive.ANSWER,
-    }
+    assert set(FULL_CONTROL.advertised()) == set(Primitive) - {Primitive.ACT}
+    assert modes(FunctionHarness(agent)) == {ReseedMode.CLEAR, ReseedMode.REPLACE, ReseedMode.REWIND}
+    assert set(ReseedMode) - modes(FunctionHarness(agent, model="small")) == {ReseedMode.COMPACT}
+    assert set(ReseedMode) - modes(FunctionHarness(agent, compact=compact)) == {ReseedMode.MODEL}
+    none = FULL_CONTROL.model_copy(update={"reseed": None})
+    assert FunctionHarness(agent, capabilities=none, model="small").capabilities == none
     assert not FunctionHarness(agent).starts_itself
     assert FunctionHarness(agent, starts_itself=True).starts_itself
+
+
+async def test_a_budget_that_is_used_up_ends_the_turn_at_its_next_boundary() -> None:
+    port = FakePort()
+    reached = 0
+
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> None:
+        nonlocal reached
+        await run.say("half way")
+        run.usage(input_tokens=9)
+        reached += 1
+        await run.checkpoint()
+        reached += 1
+
+    port.limit = "the budget of 5 tokens is used up (9)"
+    session = await started(agent, port)
+    await session.intervene(port.wake("go"))
+    await port.until_log("limited")
+    assert reached == 1
+    assert port.result is not None
+    assert (port.result.stop_reason, port.result.final_message) == (StopReason.LIMIT_REACHED, "half way")
+    port.limit = None
+    await session.intervene(port.wake("go", turn="t1"))
+    await port.until(lambda: reached == 3)
+    await session.close()
+
+
+async def test_the_model_is_what_operators_chose_or_what_the_agent_was_given() -> None:
+    port = FakePort()
+    seen: list[str | None] = []
+
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> None:
+        seen.append(run.model)
+
+    session = await FunctionHarness(agent, model="small").start(port.spec(), port)
+    await session.intervene(port.wake("one"))
+    await port.until(lambda: len(seen) == 1 and "ended" in port.log)
+    port.conversation.model = "large"
+    await session.intervene(port.wake("two", turn="t2"))
+    await port.until(lambda: len(seen) == 2)
+    assert seen == ["small", "large"]
+    await session.close()

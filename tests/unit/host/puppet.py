@@ -21,7 +21,7 @@ from watchfloor.harness.base import (
 from watchfloor.host.effects import Handled, Publish, RequestChanged, SessionEffect, StartAttempt, Tell
 from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Event, Mail
-from watchfloor.protocol.frames import DoAnswer, DoApprove
+from watchfloor.protocol.frames import DoAnswer, DoApprove, DoReseed
 from watchfloor.protocol.model import (
     Action,
     Capabilities,
@@ -161,7 +161,7 @@ class Puppet:
             case Op.STOP | Op.STOP_KILL:
                 handled = core.stop(BY, now, kill=op is Op.STOP_KILL)
             case Op.RESEED:
-                handled = core.reseed(BY, now)
+                handled = core.reseed(DoReseed(mode=ReseedMode.CLEAR), BY, now)
             case _:
                 raise AssertionError("waiting is no command")
         self.take(handled.effects)

@@ -219,7 +219,7 @@ def test_what_is_not_advertised_is_not_supported(primitive: str) -> None:
     assert interventions(glass)[0].outcome is OutcomeKind.CAPABILITY_NOT_SUPPORTED
 
 
-@pytest.mark.parametrize("primitive", ["fork", "budget", "notify", "delete", "act", "reseed"])
+@pytest.mark.parametrize("primitive", ["act", "reseed"])
 def test_what_nobody_carries_out_yet_is_never_advertised(primitive: str) -> None:
     glass = Glass()
     offered = Capabilities.model_validate({primitive: {}})

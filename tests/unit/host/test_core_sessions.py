@@ -22,7 +22,9 @@ from watchfloor.protocol.frames import (
     Welcome,
 )
 from watchfloor.protocol.model import (
+    Act,
     Action,
+    ActOptions,
     BudgetOptions,
     Capabilities,
     NoOptions,
@@ -34,7 +36,7 @@ from watchfloor.protocol.model import (
     Summary,
     Usage,
 )
-from watchfloor.words import Lifecycle, OutcomeKind, Primitive, RequestKind, ReseedMode, Role
+from watchfloor.words import Lifecycle, OutcomeKind, RequestKind, ReseedMode, Role
 
 
 def changed(frame: Sessions) -> dict[str, object]:
@@ -319,14 +321,16 @@ def test_only_what_the_host_can_do_is_advertised() -> None:
         notify=NoOptions(),
         delete=NoOptions(),
         reseed=ReseedOptions(modes=(ReseedMode.REPLACE, ReseedMode.CLEAR)),
+        act=ActOptions(acts=(Act(id="dance", label="Dance"),)),
         teleport={},  # type: ignore[call-arg]
     )
     kept = supported(offered)
-    assert kept.advertised() == (Primitive.SEND, Primitive.PAUSE, Primitive.RESEED)
-    assert kept.pause == PauseOptions(interrupt=True)
-    assert kept.reseed == ReseedOptions(modes=(ReseedMode.CLEAR,))
+    expected = {**offered.model_dump(exclude_none=True), "act": None}
+    del expected["teleport"]
+    assert kept == Capabilities.model_validate(expected)
     assert kept.unknown() == ()
-    assert supported(Capabilities(reseed=ReseedOptions(modes=(ReseedMode.MODEL,)))).reseed is None
+    assert kept.act is None
+    assert supported(Capabilities(reseed=ReseedOptions())).reseed is None
     assert supported(FULL) == FULL
 
 
@@ -338,7 +342,7 @@ def test_an_attempt_may_advertise_something_else() -> None:
     glass.take(glass.core.advertise("s1", FULL, glass.now))
     glass.flush()
     assert glass.got["c"] == []
-    glass.take(glass.core.advertise("s1", Capabilities(approve=NoOptions(), fork=NoOptions()), glass.now))
+    glass.take(glass.core.advertise("s1", Capabilities(approve=NoOptions(), act=ActOptions()), glass.now))
     glass.flush()
     profiles, sessions = glass.got["c"]
     assert isinstance(profiles, Profiles)

@@ -293,8 +293,8 @@ def test_events_get_time_attempt_and_turn() -> None:
 def test_usage_is_an_event_and_a_field() -> None:
     puppet = drive(Row.RUNNING, pending=False)
     effects = puppet.core.note_usage(Usage(input_tokens=7), 9)
-    assert puppet.core.summary()["usage"] == Usage(input_tokens=7)
-    assert [type(e).__name__ for e in effects] == ["Publish", "Changed"]
+    assert puppet.core.summary()["usage"] == Usage(input_tokens=7, turns=1)
+    assert [type(e).__name__ for e in effects] == ["Changed", "Publish"]
 
 
 # --- requests end with what they belong to

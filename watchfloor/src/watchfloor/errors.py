@@ -20,6 +20,7 @@ WatchfloorError
 │   └── StorageInUse          another process has it
 └── AgentError                raised to the author of an agent
     ├── Interrupted           the turn was ended by an operator
+    ├── LimitReached          the session has used up its budget
     ├── Stopped               the session was stopped
     ├── CapabilityNotSupported  the session never advertised this
     ├── StaleTarget           the attempt, turn or request is not the one that runs
@@ -134,6 +135,10 @@ class AgentError(WatchfloorError):
 
 class Interrupted(AgentError):
     """An operator ended the turn. Escaping from the agent function it leaves the session idle."""
+
+
+class LimitReached(AgentError):
+    """The session has used up its budget. Escaping from the agent function it suspends the turn until it is raised."""
 
 
 class Stopped(AgentError):

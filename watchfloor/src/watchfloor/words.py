@@ -444,3 +444,6 @@ TABLE: Final[Mapping[Row, Mapping[Op, Cell]]] = MappingProxyType(
 )
 """Every state x every operation, as the native host follows it. A session that a host does not know
 has no row: each verb on it is `stale_target`."""
+
+DELETABLE: Final = frozenset({Row.NEVER_STARTED, Row.IDLE, Row.COMPLETED, Row.FAILED, Row.STOPPED})
+"""Rows in which a session can be deleted: nothing of it runs, is suspended, or waits for a decision."""

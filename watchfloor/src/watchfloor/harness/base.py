@@ -9,7 +9,7 @@ Everything here is called on the host's event loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -28,13 +28,19 @@ class MailItem:
     text: str
     by: str
     reply_to: str | None = None
+    event: str | None = None
+    """What another session has reached, where the message is news of that one (`by` is its id)."""
 
 
 @dataclass(slots=True)
 class Conversation:
-    """What the session remembers across turns and attempts; a list of role and text. Reseed replaces its content."""
+    """What the session remembers across turns and attempts; a list of role and text. Reseed replaces its content.
+
+    `model`: the label of the model that operators chose; None where they did not.
+    """
 
     messages: list[ConversationMessage] = field(default_factory=list)
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,8 @@ class Boundary:
     mail: tuple[MailItem, ...] = ()
     paused: bool = False
     stopped: bool = False
+    limit: str | None = None
+    """Which budget is used up: the turn is to end with `SessionPort.limited`."""
 
 
 class SessionPort(Protocol):
@@ -187,6 +195,10 @@ class SessionPort(Protocol):
     def completed(self, result: Result) -> None: ...
 
     def failed(self, error: str, result: Result | None = None) -> None: ...
+
+    def limited(self, result: Result) -> None:
+        """The turn ended at a boundary that named a limit; it is taken up again once the budget was raised."""
+        ...
 
     def interrupted(self) -> None:
         """The step was cancelled after `Interrupt`."""
@@ -250,4 +262,12 @@ class AgentHarness(Protocol):
 
     async def start(self, spec: AttemptSpec, port: SessionPort) -> AgentSession:
         """Start an attempt; raises where it cannot be started (the host marks the session failed)."""
+        ...
+
+
+class Compacting(Protocol):
+    """A harness whose sessions can be compacted: it can put a conversation into fewer words."""
+
+    async def compact(self, messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
+        """The messages that take the place of these. Raises where it cannot: the conversation stays as it is then."""
         ...

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchfloor.errors import AgentError, CapabilityNotSupported, Interrupted, Stopped
+from watchfloor.errors import AgentError, CapabilityNotSupported, Interrupted, LimitReached, Stopped
 from watchfloor.harness.base import (
     AgentHarness,
     AttemptSpec,
@@ -36,6 +36,8 @@ class AttemptRecord:
     capabilities: Capabilities
     child: Callable[[Any], AgentHarness]
     usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    """The label of the model that the agent works with until operators choose another one."""
 
 
 def remember_mail(conversation: Conversation, mail: Iterable[MailItem]) -> None:
@@ -67,6 +69,8 @@ class Desk:
             remember_mail(self.port.conversation, boundary.mail)
             self._steered += boundary.mail
             self.steps.check_stop()
+            if boundary.limit is not None:
+                raise LimitReached(boundary.limit)
             if boundary.stopped:
                 raise Stopped("the session was stopped")
             if not boundary.paused:

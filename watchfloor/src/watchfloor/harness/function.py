@@ -3,7 +3,8 @@
     async def agent(run: Run, mail: tuple[MailItem, ...]) -> str | Result | None: ...
 
 It is called once per turn with the mail that woke it. Returning ends the turn: the session is idle, with a result
-(completed with `once=True`, where only a new attempt can follow). `Interrupted` escaping leaves it idle; any other
+(completed with `once=True`, where only a new attempt can follow). `Interrupted` escaping leaves it idle, `LimitReached`
+paused until its budget is raised and it is resumed, which calls the function again with the same mail; any other
 exception fails the attempt with one line, and a retry calls the function again with the same mail and conversation.
 A turn that was suspended by force is taken up again in the same way.
 
@@ -14,13 +15,23 @@ not end within the grace time after an interrupt, a forced pause or a kill is gi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 
-from watchfloor.errors import AgentError, ContractError, Interrupted, StaleTarget, Stopped
+from watchfloor.errors import (
+    AgentError,
+    CapabilityNotSupported,
+    ContractError,
+    Interrupted,
+    LimitReached,
+    StaleTarget,
+    Stopped,
+)
 from watchfloor.harness.base import (
     AttemptSpec,
+    ConversationMessage,
     Decided,
     Interrupt,
     MailItem,
@@ -39,6 +50,7 @@ from watchfloor.harness.steps import Steps
 from watchfloor.logs import logger
 from watchfloor.protocol.events import Level, Notice
 from watchfloor.protocol.model import (
+    BudgetOptions,
     Capabilities,
     NoOptions,
     PauseOptions,
@@ -58,11 +70,19 @@ FULL_CONTROL = Capabilities(
     resume=NoOptions(),
     interrupt=NoOptions(),
     stop=StopOptions(kill=True),
-    reseed=ReseedOptions(modes=(ReseedMode.CLEAR,)),
+    reseed=ReseedOptions(modes=(ReseedMode.CLEAR, ReseedMode.REPLACE, ReseedMode.REWIND)),
+    fork=NoOptions(),
+    budget=BudgetOptions(tokens=True, turns=True),
     approve=NoOptions(),
     answer=NoOptions(),
+    notify=NoOptions(),
+    delete=NoOptions(),
 )
-"""Everything that an agent function can do."""
+"""Everything that any agent function can do. One with a `model` can be reseeded with another one, and one with
+`compact` can be compacted, too."""
+
+Compact = Callable[[Sequence[ConversationMessage]], Awaitable[Sequence[ConversationMessage]]]
+"""Puts a conversation into fewer words: gets its messages, and returns those that take their place."""
 
 _KILL_S = 1.0
 
@@ -77,7 +97,8 @@ class FunctionHarness:
 
     `once`: a turn's end completes the attempt. `capabilities`: what is advertised, at most `FULL_CONTROL`.
     `starts_itself`: the function is called without mail as soon as an attempt starts. `grace_s`: seconds that the
-    function has to end once it was told to.
+    function has to end once it was told to. `model`: the label of the model that the agent works with until operators
+    choose another one (`run.model`). `compact`: puts a conversation into fewer words, for operators who ask for that.
 
     An exception that escapes fails the attempt: consoles are told its one line, and its traceback goes to the logger
     `watchfloor.harness.function`, which prints nothing unless the program configures logging.
@@ -91,10 +112,14 @@ class FunctionHarness:
         capabilities: Capabilities = FULL_CONTROL,
         starts_itself: bool = False,
         grace_s: float = 5.0,
+        model: str | None = None,
+        compact: Compact | None = None,
     ) -> None:
         self._agent = agent
+        self._model = model
+        self._compact = compact
         self._once = once
-        self._capabilities = capabilities
+        self._capabilities = _with_modes(capabilities, model=model is not None, compact=compact is not None)
         self._starts_itself = starts_itself
         self._grace_s = grace_s
 
@@ -114,14 +139,36 @@ class FunctionHarness:
     def grace_s(self) -> float:
         return self._grace_s
 
+    async def compact(self, messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage]:
+        """Raises CapabilityNotSupported where the agent has no way to do that."""
+        if self._compact is None:
+            raise CapabilityNotSupported("this agent cannot compact its conversation")
+        return await self._compact(messages)
+
     async def start(self, spec: AttemptSpec, port: SessionPort) -> FunctionSession:
         def child(agent: AgentFunction) -> FunctionHarness:
-            return FunctionHarness(agent, once=self._once, capabilities=self._capabilities, grace_s=self._grace_s)
+            return FunctionHarness(
+                agent,
+                once=self._once,
+                capabilities=self._capabilities,
+                grace_s=self._grace_s,
+                model=self._model,
+                compact=self._compact,
+            )
 
-        record = AttemptRecord(port, spec, self._capabilities, child)
+        record = AttemptRecord(port, spec, self._capabilities, child, model=self._model)
         session = FunctionSession(self._agent, record, once=self._once, grace_s=self._grace_s)
         port.started()
         return session
+
+
+def _with_modes(capabilities: Capabilities, *, model: bool, compact: bool) -> Capabilities:
+    """With the ways to reseed that what was given makes possible, where reseeding is advertised at all."""
+    if capabilities.reseed is None:
+        return capabilities
+    more = [mode for mode, has in ((ReseedMode.COMPACT, compact), (ReseedMode.MODEL, model)) if has]
+    modes = tuple(dict.fromkeys((*capabilities.reseed.modes, *more)))
+    return capabilities.model_copy(update={"reseed": ReseedOptions(modes=modes)})
 
 
 class _Ending(IntEnum):
@@ -237,6 +284,10 @@ class FunctionSession:
             self._report_end(turn, returned)
         elif isinstance(innermost(error), Interrupted):
             self._port.interrupted()
+        elif isinstance(innermost(error), LimitReached):
+            said = turn.desk.said
+            session = self._port.session_id
+            self._port.limited(Result(final_message=said, stop_reason=StopReason.LIMIT_REACHED, session_id=session))
         elif isinstance(innermost(error), Stopped):
             self._port.stopped()
         else:

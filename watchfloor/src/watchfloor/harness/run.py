@@ -116,10 +116,15 @@ class Run:
         """
         return self._port.conversation.messages
 
+    @property
+    def model(self) -> str | None:
+        """The label of the model to work with: what operators chose, else what the harness was given."""
+        return self._port.conversation.model or self._desk.attempt.model
+
     # --- between steps ---------------------------------------------------------------------
 
     async def checkpoint(self) -> tuple[MailItem, ...]:
-        """The boundary between two steps: a pause lands here, and a gentle stop ends the turn.
+        """The boundary between two steps: a pause lands here; a gentle stop, or a used up budget, ends the turn.
 
         Returns the mail that arrived since the turn began or since the last checkpoint.
         """

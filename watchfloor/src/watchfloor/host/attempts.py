@@ -67,13 +67,13 @@ class Attempt:
                     async with asyncio.timeout(INTERVENE_S):
                         await agent.intervene(signal)
                 except Exception as error:
-                    self._failed(f"the harness could not take {type(signal).__name__}: {_line(error)}", error)
+                    self._failed(f"the harness could not take {type(signal).__name__}: {one_line(error)}", error)
         finally:
             try:
                 async with asyncio.timeout(CLOSE_S):
                     await agent.close()
             except Exception as error:
-                _log.info("%s did not close: %s", self._spec.session_id, _line(error), exc_info=error)
+                _log.info("%s did not close: %s", self._spec.session_id, one_line(error), exc_info=error)
 
     async def _start(self) -> AgentSession | None:
         if self._killed:
@@ -90,7 +90,7 @@ class Attempt:
             self._stopped()
             return None
         except Exception as error:
-            self._failed(f"could not be started: {_line(error)}", error)
+            self._failed(f"could not be started: {one_line(error)}", error)
             return None
         finally:
             self._starting = None
@@ -107,6 +107,7 @@ class Attempt:
             self._port.failed(text)
 
 
-def _line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """The error for people, without a traceback."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from watchfloor.harness.base import Decided, MailArrived, MailItem, Reseed, Signal, Wake, Withdrawn
-from watchfloor.host.effects import Changed, EndAttempt, Publish, RequestChanged, SessionEffect, StartAttempt, Tell
+from watchfloor.harness.base import Decided, MailArrived, MailItem, Signal, Wake, Withdrawn
+from watchfloor.host.effects import (
+    Changed,
+    EndAttempt,
+    Publish,
+    Reached,
+    RequestChanged,
+    SessionEffect,
+    StartAttempt,
+    Tell,
+)
 from watchfloor.host.given import given
 from watchfloor.host.mailbox import Letter
 from watchfloor.host.request_events import ended
-from watchfloor.host.state import Asked, Phase, SessionState, Suspension
-from watchfloor.protocol.events import Event, LifecycleChanged, MailState, Reseeded
-from watchfloor.protocol.model import RequestModel
-from watchfloor.words import Overlay, ReseedMode
+from watchfloor.host.state import RESTS, Asked, Phase, SessionState, Suspension
+from watchfloor.protocol.events import Event, LifecycleChanged, MailState
+from watchfloor.protocol.model import RequestModel, Usage
+from watchfloor.words import Lifecycle, Overlay
 
 
 class SessionChanges(SessionState):
@@ -23,6 +32,7 @@ class SessionChanges(SessionState):
         view = self._view()
         if view["lifecycle"] is not self._shown["lifecycle"]:
             self.since = view["since"] = now
+            self._tell_subscribers(now)
         changed = frozenset(name for name, value in view.items() if value != self._shown[name])
         if changed & {"lifecycle", "pending", "attempt"}:
             overlay = self.overlay()
@@ -32,6 +42,15 @@ class SessionChanges(SessionState):
             self._effects.append(Changed(self.id, changed))
         self._shown = view
         return self._take()
+
+    def _tell_subscribers(self, now: int) -> None:
+        """An edge into a state of rest, unless nothing was done since the last one."""
+        state = self.lifecycle
+        if state not in RESTS or (state is Lifecycle.IDLE and self._told == self._worked):
+            return
+        self._told = self._worked
+        if self.subscribers:
+            self._effects.append(Reached(self.id, state.value, now))
 
     def _take(self) -> list[SessionEffect]:
         effects, self._effects = self._effects, []
@@ -54,6 +73,7 @@ class SessionChanges(SessionState):
 
     def _mail(self, letters: Iterable[Letter], state: MailState, now: int, error: str | None = None) -> None:
         for letter in letters:
+            letter.state, letter.error = state, error
             self._publish(letter.event(state, now, error), now)
 
     def _request_ended(self, request: RequestModel, id: str, now: int, why: str | None) -> None:
@@ -115,6 +135,9 @@ class SessionChanges(SessionState):
     def _open_turn(self, now: int, again: tuple[MailItem, ...] = ()) -> None:
         """Begin a turn with all mail that waits."""
         self._turns += 1
+        self._begun += 1
+        if self.usage is not None:
+            self._note_used(self.usage)
         self.turn = f"t{self._turns}"
         self.paused = False
         self.why = None
@@ -123,6 +146,12 @@ class SessionChanges(SessionState):
         mail, consumed = self.mailbox.begin_turn(again)
         self._mail(consumed, MailState.CONSUMED, now)
         self._tell(Wake(self.turn, mail))
+
+    def _note_used(self, usage: Usage) -> None:
+        """What the attempt has used by now, with its limits beside it."""
+        self.usage = self.budget.within(usage)
+        self.usage = self._used()
+        self._effects.append(Changed(self.id, frozenset({"usage"})))
 
     def _close_streams(self, now: int) -> None:
         for event in self.streams.cut(now):
@@ -137,6 +166,12 @@ class SessionChanges(SessionState):
         letters = self.mailbox.end_turn()
         if mail_error is not None:
             self._mail(letters, MailState.ERROR, now, mail_error)
+        elif self.turn is not None:
+            words = self.last_words()
+            for letter in letters:
+                letter.response = words if letter.response is None else letter.response
+        if self.turn is not None:
+            self._worked += 1
         self.suspension = Suspension()
         self.turn = None
 
@@ -172,13 +207,8 @@ class SessionChanges(SessionState):
         self.phase = Phase.STARTING
         self.why = self.error = None
         self.result = self.usage = None
+        self._begun = 0
         self.paused = False
         self.in_flight.clear()
         self._again = again
         self._effects.append(StartAttempt(self.id, self.attempt))
-
-    def _reseeded(self, mode: ReseedMode, by: str, now: int) -> None:
-        self.conversation.messages.clear()
-        self._publish(Reseeded(at=now, mode=mode, by=by), now)
-        if self.alive:
-            self._tell(Reseed(mode))

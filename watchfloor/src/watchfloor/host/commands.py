@@ -6,12 +6,14 @@ import hashlib
 from collections import OrderedDict
 from typing import Final
 
+from watchfloor.host.between import Between
 from watchfloor.host.effects import Handled
 from watchfloor.host.given import given
 from watchfloor.host.hosted import Forwarded, HostedSession
 from watchfloor.host.quoting import shown
+from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Intervention
-from watchfloor.protocol.frames import Command, DoAnswer, DoApprove, Outcome
+from watchfloor.protocol.frames import Command, Do, DoAnswer, DoApprove, DoFork, DoNotify, Outcome, UnknownDo
 from watchfloor.words import OptionKind, OutcomeKind
 
 REMEMBERED: Final = 10_000
@@ -79,7 +81,7 @@ def another_command(command: Command, now: int) -> Outcome:
     return Outcome(id=command.id, outcome=OutcomeKind.INVALID, reason=reason, info={}, at=now)
 
 
-def execute(core: HostedSession, command: Command, by: str, now: int) -> Handled | Forwarded:
+def execute(core: HostedSession, command: Command, by: str, now: int, between: Between) -> Handled | Forwarded:
     """Carry out a command on its session, unless it is aimed at something that is over."""
     missing = core.not_advertised(command.do)
     if missing is not None:
@@ -90,7 +92,20 @@ def execute(core: HostedSession, command: Command, by: str, now: int) -> Handled
         stale = _stale(core, command)
         if stale is not None:
             return Handled(OutcomeKind.STALE_TARGET, reason=stale)
+    if isinstance(core, SessionCore):
+        return carry_out(core, command.do, by, now, between)
     return core.command(command.do, by, now)
+
+
+def carry_out(core: SessionCore, do: Do | UnknownDo, by: str, now: int, between: Between) -> Handled:
+    """Carry out what was asked of a session that this host runs, whatever that advertises."""
+    match do:
+        case DoFork():
+            return between.fork(core, do)
+        case DoNotify():
+            return between.notify(core, do, now)
+        case _:
+            return core.carry_out(do, by, now)
 
 
 def _stale(core: HostedSession, command: Command) -> str | None:

@@ -14,13 +14,15 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from watchfloor.errors import ProtocolError, StorageError
+from watchfloor.host.between import Between
 from watchfloor.host.clients import Connection, broadcast
-from watchfloor.host.commands import Outcomes
+from watchfloor.host.commands import Outcomes, carry_out
 from watchfloor.host.dispatch import Dispatch, Dispatched
 from watchfloor.host.effects import (
     Close,
     Handled,
     HostEffect,
+    Reached,
     SessionEffect,
 )
 from watchfloor.host.given import given
@@ -38,6 +40,7 @@ from watchfloor.protocol.frames import (
     Beat,
     ClientFrame,
     Command,
+    Do,
     Error,
     ErrorCode,
     Hello,
@@ -82,7 +85,8 @@ class HostCore:
         self._beat_at: int | None = None
         self._hello_s = hello_s
         self.news = News(log, self.roster)
-        self._dispatch = Dispatch(self.roster, outcomes or Outcomes(info.instance))
+        self._between = Between(self.roster)
+        self._dispatch = Dispatch(self.roster, self._between, outcomes or Outcomes(info.instance))
         self._conns: dict[str, Connection] = {}
 
     def set_version(self, version: str) -> None:
@@ -173,7 +177,13 @@ class HostCore:
 
     def apply(self, effects: Iterable[SessionEffect]) -> list[HostEffect]:
         """Take in what a session did; clients hear of it with the next flush. Returns what the shell must do."""
-        return self.news.apply(effects)
+        rest: list[HostEffect] = []
+        for effect in self.news.apply(effects):
+            if isinstance(effect, Reached):
+                rest += self.apply(self._between.news(effect))
+            else:
+                rest.append(effect)
+        return rest
 
     # --- what clients hear
 
@@ -282,6 +292,10 @@ class HostCore:
             return [*effects, client.send(Error(code=ErrorCode.OTHER, message=str(error), about="watch"))]
 
     # --- commands
+
+    def carry_out(self, session: str, do: Do, by: str, now: int) -> Handled:
+        """What the host's own program asks of a session that it runs, whatever that advertises. Raises KeyError."""
+        return carry_out(self.session(session), do, by, now, self._between)
 
     def answered(self, command: str, handled: Handled, now: int) -> list[HostEffect]:
         """What the foreign system made of a forwarded command; nothing where none of this id is under way."""

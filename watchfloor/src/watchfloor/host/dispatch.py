@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from watchfloor.host.between import Between
 from watchfloor.host.clients import Connection
 from watchfloor.host.commands import Outcomes, another_command, execute, intervention, outcome_of
 from watchfloor.host.effects import Forward, Handled, SendFrame, SessionEffect
@@ -34,8 +35,9 @@ class Dispatched:
 class Dispatch:
     """The commands of one host: those that have an outcome, and those that are on their way."""
 
-    def __init__(self, roster: Roster, outcomes: Outcomes) -> None:
+    def __init__(self, roster: Roster, between: Between, outcomes: Outcomes) -> None:
         self._roster = roster
+        self._between = between
         self._outcomes = outcomes
         self._under_way: dict[str, UnderWay] = {}
 
@@ -55,7 +57,7 @@ class Dispatch:
         if entry is None:
             gone = Handled(OutcomeKind.STALE_TARGET, reason=f"this host has no session '{shown(command.session)}'")
             return self._settled(command, client.name, gone, [client.id], now)
-        done = execute(entry.core, command, client.name, now)
+        done = execute(entry.core, command, client.name, now, self._between)
         if isinstance(done, Forwarded):
             self._under_way[command.id] = UnderWay(command, client.name, [client.id])
             return Dispatched(done.effects, forward=Forward(command, client.name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from watchfloor.harness.base import Signal
+from watchfloor.harness.base import ConversationMessage, Signal
 from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import Command, Frame
 from watchfloor.protocol.model import Decision, JsonObject, RequestModel
@@ -62,6 +62,41 @@ class EndAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactNow:
+    """Have the harness put the conversation into fewer words; `compacted` or `not_compacted` takes what came of it."""
+
+    session: str
+    messages: tuple[ConversationMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForkSession:
+    """Add a session `id` like `session`, that begins with this conversation."""
+
+    session: str
+    id: str
+    name: str
+    messages: tuple[ConversationMessage, ...]
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The session was deleted: end what it holds, and remove it."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The session has come to rest, or to its end: whoever asked for it is told."""
+
+    session: str
+    state: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Forward:
     """Hand a command of `by` to the foreign system that runs its session; `HostCore.answered` takes the outcome."""
 
@@ -88,8 +123,10 @@ class Close:
     drop: bool = False
 
 
-SessionEffect = Publish | Changed | RequestChanged | Tell | StartAttempt | EndAttempt
-HostEffect = Tell | StartAttempt | EndAttempt | Forward | SendFrame | Close
+SessionEffect = (
+    Publish | Changed | RequestChanged | Tell | StartAttempt | EndAttempt | CompactNow | ForkSession | Forget | Reached
+)
+HostEffect = Tell | StartAttempt | EndAttempt | CompactNow | ForkSession | Forget | Forward | SendFrame | Close
 
 
 @dataclass(frozen=True, slots=True)

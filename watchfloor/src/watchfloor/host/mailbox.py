@@ -7,8 +7,10 @@ fails or is stopped they end with its error, and when its step was cancelled the
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from watchfloor.harness.base import MailItem
 from watchfloor.host.given import given
@@ -16,14 +18,24 @@ from watchfloor.protocol.events import Mail, MailState
 from watchfloor.protocol.model import Mailbox as MailboxView
 from watchfloor.words import Delivery
 
+REMEMBERED: Final = 1000
+"""Messages of a session that are still known after their end."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Letter:
-    """A message with what was promised about it. `steers`: it may join a turn that is under way."""
+    """A message and what became of it. `steers`: it may join a turn that is under way.
+
+    `state` is "sent" while it waits. `response`: the last words of the turn that consumed it, or the agent's reply.
+    """
 
     item: MailItem
     delivery: Delivery
     steers: bool = True
+    at: int = 0
+    state: MailState = MailState.SENT
+    error: str | None = None
+    response: str | None = None
 
     def event(self, state: MailState, at: int, error: str | None = None) -> Mail:
         item = self.item
@@ -32,22 +44,76 @@ class Letter:
         return Mail(at=at, ref=item.ref, state=state, delivery=self.delivery, by=item.by, **rest)
 
 
+class NoSuchRef(KeyError):
+    """The mailbox has no message of this ref: it never had one, or it ended too long ago."""
+
+    def __init__(self, ref: str, highest: int) -> None:
+        super().__init__(ref)
+        self.ref = ref
+        self.highest = highest
+
+    def __str__(self) -> str:
+        if not self.highest:
+            return f"no message {self.ref}: none was sent to this session"
+        return f"no message {self.ref}: the refs of this session are #1 to #{self.highest}, and old ones are forgotten"
+
+
+def number_of(ref: str) -> int | None:
+    """The number of a ref as an operator writes it, "#3" or "3"; None for what is none."""
+    digits = ref.strip().removeprefix("#")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 15 else None
+
+
 class Mailbox:
-    """The letters of one session: those that wait and those that the turn under way has consumed."""
+    """The letters of one session: those that wait, those that the turn under way has consumed, and ended ones."""
 
     def __init__(self) -> None:
         self._refs = 0
         self._waiting: list[Letter] = []
         self._turn: list[Letter] = []
+        self._known: OrderedDict[str, Letter] = OrderedDict()
 
     def post(
-        self, text: str, *, by: str, delivery: Delivery, steers: bool = True, reply_to: str | None = None
+        self,
+        text: str,
+        *,
+        by: str,
+        delivery: Delivery,
+        steers: bool = True,
+        reply_to: str | None = None,
+        event: str | None = None,
+        at: int = 0,
     ) -> Letter:
         """Take a message in, at the end of the queue."""
         self._refs += 1
-        letter = Letter(MailItem(f"#{self._refs}", text, by, reply_to), delivery, steers)
+        letter = Letter(MailItem(f"#{self._refs}", text, by, reply_to, event), delivery, steers, at)
         self._waiting.append(letter)
+        self._remember(letter)
         return letter
+
+    def _remember(self, letter: Letter) -> None:
+        self._known[letter.item.ref] = letter
+        if len(self._known) > REMEMBERED:
+            over = {one.item.ref for one in (*self._waiting, *self._turn)}
+            oldest = next((ref for ref in self._known if ref not in over), None)
+            if oldest is not None:
+                del self._known[oldest]
+
+    def letter(self, ref: str) -> Letter:
+        """The message with this ref, "#3" or "3". Raises NoSuchRef."""
+        number = number_of(ref)
+        letter = self._known.get(f"#{number}") if number is not None else None
+        if letter is None:
+            raise NoSuchRef(ref, self._refs)
+        return letter
+
+    def letters(self) -> list[Letter]:
+        """The messages that are remembered, oldest first."""
+        return list(self._known.values())
+
+    def waiting(self) -> list[Letter]:
+        """The messages that nobody has consumed, in order."""
+        return list(self._waiting)
 
     @property
     def view(self) -> MailboxView:
@@ -69,7 +135,7 @@ class Mailbox:
         Returns the turn's mail and the letters that were consumed just now.
         """
         consumed, self._waiting = self._waiting, []
-        self._turn = [Letter(item, Delivery.STARTED) for item in again] + consumed
+        self._turn = [self._known.get(item.ref) or Letter(item, Delivery.STARTED) for item in again] + consumed
         return self.turn, consumed
 
     def steer(self) -> list[Letter]:

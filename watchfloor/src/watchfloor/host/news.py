@@ -11,7 +11,7 @@ from typing import Final
 
 from watchfloor.errors import StorageError
 from watchfloor.host.clients import Connection, Encoded, broadcast
-from watchfloor.host.effects import Changed, HostEffect, Publish, RequestChanged, SendFrame, SessionEffect
+from watchfloor.host.effects import Changed, HostEffect, Publish, Reached, RequestChanged, SendFrame, SessionEffect
 from watchfloor.host.log import Batch, EventLog
 from watchfloor.host.reception import session_frames
 from watchfloor.host.roster import SLOW, SLOW_MS, Entry, Roster
@@ -57,9 +57,9 @@ class News:
             if entry.slow and now - entry.slow_at >= SLOW_MS:
                 self.touch(entry)
 
-    def apply(self, effects: Iterable[SessionEffect]) -> list[HostEffect]:
-        """Take in what a session did; returns what the shell must do."""
-        rest: list[HostEffect] = []
+    def apply(self, effects: Iterable[SessionEffect]) -> list[HostEffect | Reached]:
+        """Take in what a session did; returns what others must do about it."""
+        rest: list[HostEffect | Reached] = []
         for effect in effects:
             match effect:
                 case Publish():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchfloor.host.quoting import shown
-from watchfloor.protocol.frames import Do, DoAct, DoPause, DoReseed, DoSend, DoStop, UnknownDo
+from watchfloor.protocol.frames import Do, DoAct, DoBudget, DoPause, DoReseed, DoSend, DoStop, UnknownDo
 from watchfloor.protocol.model import Capabilities
 from watchfloor.words import Primitive
 
@@ -21,6 +21,10 @@ def not_offered(has: Capabilities, do: Do | UnknownDo) -> str | None:
             return _not("stop by force")
         case DoReseed() if has.reseed is not None and do.mode not in has.reseed.modes:
             return _not(f"reseed with mode {do.mode.value}")
+        case DoBudget(tokens=int()) if has.budget is not None and not has.budget.tokens:
+            return _not("a budget of tokens")
+        case DoBudget(turns=int()) if has.budget is not None and not has.budget.turns:
+            return _not("a budget of turns")
         case DoAct() if has.act is not None and all(act.id != do.act for act in has.act.acts):
             return _not(f"the act '{shown(do.act)}'")
     return None

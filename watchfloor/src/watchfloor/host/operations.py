@@ -14,16 +14,18 @@ from watchfloor.harness.base import (
     Wake,
     Withdrawn,
 )
-from watchfloor.host.changes import SessionChanges
-from watchfloor.host.effects import Handled
+from watchfloor.host.effects import EndAttempt, Forget, Handled
 from watchfloor.host.offered import not_offered
 from watchfloor.host.requests import Rejected, Taken
-from watchfloor.host.state import OP_OF, Asked, Phase, Suspension
+from watchfloor.host.reseeding import Reseeding
+from watchfloor.host.state import STOP_FIRST, Asked, Phase, Suspension
 from watchfloor.protocol.events import MailState
 from watchfloor.protocol.frames import (
     Do,
     DoAnswer,
     DoApprove,
+    DoBudget,
+    DoDelete,
     DoInterrupt,
     DoPause,
     DoReseed,
@@ -34,6 +36,7 @@ from watchfloor.protocol.frames import (
 )
 from watchfloor.protocol.model import JsonObject
 from watchfloor.words import (
+    DELETABLE,
     TABLE,
     Cell,
     Consequence,
@@ -45,17 +48,16 @@ from watchfloor.words import (
     Overlay,
     Primitive,
     Priority,
-    ReseedMode,
     Verdict,
 )
 
-SUPPORTED: Final = (*OP_OF, Primitive.APPROVE, Primitive.ANSWER)
+SUPPORTED: Final = tuple(primitive for primitive in Primitive if primitive is not Primitive.ACT)
 """The primitives that this host can carry out."""
 KILL_MS: Final = 5000
 """Milliseconds that a killed attempt has until it is given up."""
 
 
-class Operations(SessionChanges):
+class Operations(Reseeding):
     """The operator's side of a session."""
 
     def command(self, do: Do | UnknownDo, by: str, now: int) -> Handled:
@@ -63,6 +65,10 @@ class Operations(SessionChanges):
         missing = self.not_advertised(do)
         if missing is not None:
             return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=missing)
+        return self.carry_out(do, by, now)
+
+    def carry_out(self, do: Do | UnknownDo, by: str, now: int) -> Handled:
+        """Carry out a command, whatever was advertised."""
         match do:
             case DoSend():
                 return self.send(do.text, by, now, priority=do.priority, reply_to=do.reply_to)
@@ -75,7 +81,11 @@ class Operations(SessionChanges):
             case DoStop():
                 return self.stop(by, now, kill=do.kill, reason=do.reason)
             case DoReseed():
-                return self.reseed(by, now, mode=do.mode)
+                return self.reseed(do, by, now)
+            case DoBudget():
+                return self.set_budget(do, now)
+            case DoDelete():
+                return self.delete(by, now)
             case DoApprove() | DoAnswer():
                 return self.decide(do, by, now)
             case _:
@@ -88,7 +98,14 @@ class Operations(SessionChanges):
     # --- send
 
     def send(
-        self, text: str, by: str, now: int, *, priority: Priority = Priority.NORMAL, reply_to: str | None = None
+        self,
+        text: str,
+        by: str,
+        now: int,
+        *,
+        priority: Priority = Priority.NORMAL,
+        reply_to: str | None = None,
+        event: str | None = None,
     ) -> Handled:
         """Put a message into the mailbox; it starts a turn, joins the one under way, or waits."""
         cell = self._cell(Op.SEND)
@@ -98,7 +115,13 @@ class Operations(SessionChanges):
         interrupts = priority is Priority.INTERRUPT and ends_turn and not self._being_stopped
         delivery = self._delivery(cell, priority, interrupts)
         letter = self.mailbox.post(
-            text, by=by, delivery=delivery, steers=priority is not Priority.QUEUE, reply_to=reply_to
+            text,
+            by=by,
+            delivery=delivery,
+            steers=priority is not Priority.QUEUE,
+            reply_to=reply_to,
+            event=event,
+            at=now,
         )
         self._mail([letter], MailState.SENT, now)
         if interrupts:
@@ -121,6 +144,8 @@ class Operations(SessionChanges):
             priority is Priority.QUEUE or self.pending.keys() & {Overlay.PAUSING, Overlay.INTERRUPTING}
         ):
             # The turn will not take it any more: it waits for whatever comes after.
+            return Delivery.QUEUED
+        if Overlay.RESEEDING in self.pending:
             return Delivery.QUEUED
         return Delivery.QUEUED if self._being_stopped else delivery
 
@@ -164,6 +189,8 @@ class Operations(SessionChanges):
             return self._invalid(cell)
         if self._being_stopped:
             return self._noop(now)
+        if (limit := self.limit()) is not None:
+            return Handled(OutcomeKind.INVALID, reason=f"{limit}: raise it first")
         if Consequence.NEW_ATTEMPT in cell.also:
             self._launch(now, new=True, again=self._carry)
         elif self.paused:
@@ -245,8 +272,8 @@ class Operations(SessionChanges):
             return
         self._withdraw(now, why)
         self._turn_over(now, "rewound" if overlay is Overlay.RESEEDING else "interrupted")
-        if asked.mode is not None:
-            self._reseeded(asked.mode, asked.by, now)
+        if asked.reseed is not None:
+            self.reseed_now(asked.reseed, asked.by, now)
 
     # --- stop
 
@@ -273,21 +300,49 @@ class Operations(SessionChanges):
 
     # --- reseed
 
-    def reseed(self, by: str, now: int, *, mode: ReseedMode = ReseedMode.CLEAR) -> Handled:
-        """Replace the conversation. Only `clear` so far: it forgets everything."""
-        if mode is not ReseedMode.CLEAR:
-            reason = f"reseed with mode {mode.value} is not advertised by this session"
-            return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=reason)
+    def reseed(self, do: DoReseed, by: str, now: int) -> Handled:
+        """Replace what the session remembers."""
         cell = self._cell(Op.RESEED)
         if cell.verdict is Verdict.ERROR:
             return self._invalid(cell)
+        fault = self.misfit(do)
+        if fault is None and Overlay.RESEEDING in self.pending:
+            fault = "the conversation is being changed already"
+        if fault is not None:
+            return Handled(OutcomeKind.INVALID, reason=fault)
         if self._being_stopped:
             return self._noop(now)
         if Consequence.ABANDONS_TURN in cell.also and self.turn is not None:
-            self._abandon(Overlay.RESEEDING, Asked(by, now, mode=mode), now, why=f"reseeded by {by}")
+            self._abandon(Overlay.RESEEDING, Asked(by, now, reseed=do), now, why=f"reseeded by {by}")
         else:
             self._withdraw(now, f"reseeded by {by}")
-            self._reseeded(mode, by, now)
+            self.reseed_now(do, by, now)
+        return self._applied(now)
+
+    # --- budget, delete
+
+    def set_budget(self, do: DoBudget, now: int) -> Handled:
+        """Set how much the attempt may use; what is not named stays. Suspends at the next boundary where it is used
+        up, and lets a session that was suspended so be resumed where it is not any more."""
+        if do.tokens is None and do.turns is None:
+            return Handled(OutcomeKind.INVALID, reason="a budget needs tokens or turns")
+        if do.tokens is not None:
+            self.budget.tokens = do.tokens
+        if do.turns is not None:
+            self.budget.turns = do.turns
+        self._note_used(self._used())
+        info: JsonObject = {"tokens": self.budget.tokens, "turns": self.budget.turns}
+        return self._applied(now, {name: value for name, value in info.items() if value is not None})
+
+    def delete(self, by: str, now: int) -> Handled:
+        """Forget the session. Only where nothing of it runs."""
+        if self.row() not in DELETABLE:
+            return Handled(OutcomeKind.INVALID, reason=f"the session is {self.lifecycle.value}: {STOP_FIRST}")
+        self._withdraw(now, f"deleted by {by}")
+        self._mail(self.mailbox.empty(), MailState.ERROR, now, "deleted")
+        if self.alive:
+            self._effects.append(EndAttempt(self.id, self.attempt))
+        self._effects.append(Forget(self.id))
         return self._applied(now)
 
     # --- decisions

@@ -109,6 +109,9 @@ class Port:
     def failed(self, error: str, result: Result | None = None) -> None:
         self._report(lambda core, now: core.failed(error, now, result))
 
+    def limited(self, result: Result) -> None:
+        self._report(lambda core, now: core.limited(result, now))
+
     def interrupted(self) -> None:
         self._report(lambda core, now: core.interrupted(now))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,11 +18,9 @@ from watchfloor.protocol.model import (
     Last,
     Profile,
     RequestModel,
-    ReseedOptions,
     Summary,
     Traits,
 )
-from watchfloor.words import ReseedMode
 
 SLOW_MS: Final = 1000
 """Least milliseconds between two patches of the fields that change with every event."""
@@ -105,6 +104,20 @@ class Roster:
     def remove(self, session: str) -> None:
         del self._entries[session]
 
+    def fixed(self, session: str) -> dict[str, object]:
+        """The summary fields of a session that never change; none where it is not there."""
+        entry = self._entries.get(session)
+        return entry.fixed if entry is not None else {}
+
+    def free_id(self, name: str) -> str:
+        """An id that no session has, made of the name."""
+        stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "session"
+        number, id = 1, stem
+        while id in self._entries:
+            number += 1
+            id = f"{stem}-{number}"
+        return id
+
     def profile(self, capabilities: Capabilities, traits: Traits) -> str:
         """The id of the profile with these, which clients are told of before it is referred to."""
         profile = Profile(capabilities=capabilities, traits=traits)
@@ -144,11 +157,6 @@ class Roster:
 def supported(capabilities: Capabilities) -> Capabilities:
     """Of what a harness offers, that which this host can carry out: nothing else may be advertised."""
     kept = {p.value: getattr(capabilities, p.value) for p in SUPPORTED if capabilities.advertises(p)}
-    reseed = capabilities.reseed
-    if reseed is not None:
-        modes = tuple(mode for mode in reseed.modes if mode is ReseedMode.CLEAR)
-        if modes:
-            kept["reseed"] = ReseedOptions(modes=modes)
-        else:
-            kept.pop("reseed", None)
+    if capabilities.reseed is not None and not capabilities.reseed.modes:
+        del kept["reseed"]
     return Capabilities(**kept)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,19 +22,29 @@ from websockets.typing import Subprotocol
 
 from watchfloor import runtime
 from watchfloor.errors import AddressInUse, WatchfloorError
-from watchfloor.harness.base import AgentHarness, AttemptSpec
-from watchfloor.host.attempts import CLOSE_S, Attempt
+from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage
 from watchfloor.host.core import HEARTBEAT_S, HELLO_S, HostCore
-from watchfloor.host.effects import Close, EndAttempt, HostEffect, SendFrame, StartAttempt, Tell
+from watchfloor.host.effects import (
+    Close,
+    CompactNow,
+    EndAttempt,
+    Forget,
+    ForkSession,
+    Handled,
+    HostEffect,
+    SendFrame,
+    StartAttempt,
+    Tell,
+)
 from watchfloor.host.handshake import Door, Refusal, is_loopback
 from watchfloor.host.log import EventLog, MemoryLog
 from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES, Outbox
-from watchfloor.host.port import Port
 from watchfloor.host.principals import Principal, Principals
+from watchfloor.host.runner import Runner
 from watchfloor.host.session import SessionCore
 from watchfloor.logs import logger
 from watchfloor.protocol.events import Child
-from watchfloor.protocol.frames import HostInfo
+from watchfloor.protocol.frames import Do, DoFork, HostInfo
 from watchfloor.protocol.model import Capabilities
 from watchfloor.words import PROTOCOL
 
@@ -96,8 +105,7 @@ class Host:
         self._clock = clock
         self._door = Door(Principals(tokens), origins, hosts)
         self._queue_bytes = queue_bytes
-        self._harnesses: dict[str, tuple[AgentHarness, AttemptSpec]] = {}
-        self._attempts: dict[tuple[str, int], Attempt] = {}
+        self._runner = Runner(self)
         self._admitted: WeakKeyDictionary[ServerConnection, Principal] = WeakKeyDictionary()
         self._outboxes: dict[str, Outbox] = {}
         self._connections = 0
@@ -158,12 +166,16 @@ class Host:
         demo: bool = False,
         owned: bool = False,
         text: str | None = None,
+        messages: Sequence[ConversationMessage] = (),
+        model: str | None = None,
+        start: bool = True,
     ) -> str:
-        """Add a session and return its id. It runs at once where `text` is given, or where the harness starts itself.
+        """Add a session and return its id. It runs at once where `text` is given, or where the harness starts itself
+        (unless `start` is False). `messages` and `model` are what it remembers from the beginning.
 
         Raises ValueError where the id is taken.
         """
-        session = id if id is not None else self._free_id(name)
+        session = id if id is not None else self._core.roster.free_id(name)
         fixed: dict[str, object] = {"name": name, "parent": parent, "labels": dict(labels or {}), "cwd": cwd}
         core = self._core.add(
             session,
@@ -175,8 +187,10 @@ class Host:
             fixed={**fixed, "demo": demo, "owned": owned},
         )
         spec = AttemptSpec(session_id=session, attempt=1, name=name, cwd=cwd, labels=dict(labels or {}))
-        self._harnesses[session] = (harness, spec)
-        effects = core.start(self.now()) if text is None and harness.starts_itself else []
+        self._runner.add(harness, spec)
+        core.conversation.messages.extend(messages)
+        core.conversation.model = model
+        effects = core.start(self.now()) if text is None and harness.starts_itself and start else []
         if text is not None:
             effects = core.send(text, self._core.info.name, self.now()).effects
         self.perform(self._core.apply(effects))
@@ -190,7 +204,7 @@ class Host:
             harness,
             name=name,
             parent=parent,
-            cwd=self._harnesses[parent][1].cwd,
+            cwd=self._runner[parent].spec.cwd,
             demo=bool(fixed.get("demo")),
             owned=bool(fixed.get("owned")),
             text=text,
@@ -217,13 +231,30 @@ class Host:
         handled = core.stop(by or self._core.info.name, self.now(), kill=kill, reason=reason)
         self.perform(self._core.apply(handled.effects))
 
+    def command(self, session: str, do: Do, *, by: str | None = None) -> Handled:
+        """Carry out a command, whatever the session advertises, in the host's own name or `by` somebody; says what
+        became of it. `info` carries what an outcome's does: the ref of a message, the id of a fork.
+
+        Raises KeyError where there is no such session.
+        """
+        handled = self._core.carry_out(session, do, by or self._core.info.name, self.now())
+        self.perform(self._core.apply(handled.effects))
+        return handled
+
+    def fork(self, session: str, *, name: str | None = None, by: str | None = None) -> str:
+        """A new session that begins with what this one remembers; returns its id. Raises KeyError."""
+        return str(self.command(session, DoFork(name=name), by=by).info["session"])
+
     def remove(self, session: str) -> None:
         """Forget a session. Raises KeyError where there is none, WatchfloorError while an attempt of it runs."""
         if self._core.session(session).alive:
             raise WatchfloorError(f"an attempt of {session!r} runs: stop it first")
-        self._core.remove(session)
-        del self._harnesses[session]
+        self._forget(session)
         self.perform([])
+
+    def _forget(self, session: str) -> None:
+        self._core.remove(session)
+        self._runner.forget(session)
 
     async def wait(self, session: str) -> SessionCore:
         """Until nothing of the session runs or waits (it is idle or has ended); returns its state.
@@ -289,11 +320,7 @@ class Host:
             self._ticker.cancel()
             with suppress(asyncio.CancelledError):
                 await self._ticker
-        attempts = [attempt.task for attempt in self._attempts.values()]
-        for attempt in self._attempts.values():
-            attempt.abort()
-        if attempts:
-            await asyncio.wait(attempts, timeout=2 * CLOSE_S)
+        await self._runner.close()
         self._flush_now()
         self._closed = True
         if self._flush is not None:
@@ -317,16 +344,12 @@ class Host:
                         outbox.put(data)
                         if outbox.crowded:
                             self._core.lagging(conn, self.now())
-                case Tell(session=session, attempt=number, signal=signal):
-                    attempt = self._attempts.get((session, number))
-                    if attempt is not None:
-                        attempt.tell(signal)
-                case StartAttempt(session=session, attempt=number):
-                    self._begin(session, number)
-                case EndAttempt(session=session, attempt=number):
-                    attempt = self._attempts.get((session, number))
-                    if attempt is not None:
-                        attempt.finish()
+                case Tell() | StartAttempt() | EndAttempt() | CompactNow():
+                    self._runner.perform(effect)
+                case ForkSession():
+                    self._fork(effect)
+                case Forget(session=session):
+                    self._forget(session)
                 case Close(conn=conn, code=code, why=why, drop=drop):
                     outbox = self._outboxes.get(conn)
                     if outbox is not None:
@@ -339,20 +362,32 @@ class Host:
         if self._flush is None and self._core.wants_flush and not self._closed:
             self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
 
+    def _fork(self, fork: ForkSession) -> None:
+        hosted = self._runner[fork.session]
+        fixed = self._core.roster.fixed(fork.session)
+        parent = fixed.get("parent")
+        self.add(
+            hosted.harness,
+            name=fork.name,
+            id=fork.id,
+            parent=parent if isinstance(parent, str) else None,
+            labels={**hosted.spec.labels, "forked_from": fork.session},
+            cwd=hosted.spec.cwd,
+            demo=bool(fixed.get("demo")),
+            owned=bool(fixed.get("owned")),
+            messages=fork.messages,
+            model=fork.model,
+            start=False,
+        )
+
     def _flush_now(self) -> None:
         self._flush = None
         if self._closed:
             return
         self.perform(self._core.flush(self.now()))
 
-    def _begin(self, session: str, number: int) -> None:
-        harness, spec = self._harnesses[session]
-        spec = AttemptSpec(spec.session_id, number, spec.name, spec.cwd, spec.labels)
-        attempt = Attempt(harness, spec, Port(self, session, number), self._advertise)
-        self._attempts[session, number] = attempt
-        attempt.task.add_done_callback(lambda _: self._attempts.pop((session, number), None))
-
-    def _advertise(self, session: str, capabilities: Capabilities) -> None:
+    def advertise(self, session: str, capabilities: Capabilities) -> None:
+        """The session's attempt has said what it offers."""
         if session in self._core.roster:
             self.perform(self._core.advertise(session, capabilities, self.now()))
 
@@ -400,14 +435,6 @@ class Host:
             return False
         self.perform(self._core.pull(conn, self.now()))
         return True
-
-    def _free_id(self, name: str) -> str:
-        stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "session"
-        number, id = 1, stem
-        while id in self._core.roster:
-            number += 1
-            id = f"{stem}-{number}"
-        return id
 
 
 def _version() -> str:

@@ -45,7 +45,7 @@ from typing import Final
 
 from watchfloor.errors import StaleTarget
 from watchfloor.harness.base import Boundary, Interrupt, Pause, Stop
-from watchfloor.host.effects import Changed, RequestChanged, SessionEffect
+from watchfloor.host.effects import RequestChanged, SessionEffect
 from watchfloor.host.operations import KILL_MS, Operations
 from watchfloor.host.request_events import opened
 from watchfloor.host.state import Phase
@@ -134,8 +134,8 @@ class SessionCore(Operations):
         why = f"interrupted by {asked.by}" if asked is not None else "interrupted"
         self._withdraw(now, why)
         self._turn_over(now, "rewound" if reseed is not None else "interrupted")
-        if reseed is not None and reseed.mode is not None:
-            self._reseeded(reseed.mode, reseed.by, now)
+        if reseed is not None and reseed.reseed is not None:
+            self.reseed_now(reseed.reseed, reseed.by, now)
         resuming = self.pending.pop(Overlay.RESUMING, None)
         if resuming is not None:
             self.paused = False
@@ -155,8 +155,23 @@ class SessionCore(Operations):
                 return
             self.paused = False
             self.why = None
+        if not self.paused and (limit := self.budget.reached(self._used())) is not None:
+            self._pause_landed(None)
+            self.why = limit
         if not self.paused and (go_on or self._wake_next) and self.mailbox.waits:
             self._open_turn(now)
+
+    def limited(self, result: Result, now: int) -> Effects:
+        """The turn ended because the budget is used up: it is suspended until that was raised."""
+        if Overlay.STOPPING in self.pending:
+            return self.stopped(now)
+        if not self._live or self.turn is None or Overlay.INTERRUPTING in self.pending:
+            return self.interrupted(now)
+        self._withdraw(now, "the budget is used up")
+        self._record(result, now)
+        self._pause_landed(None, cut=True)
+        self.why = self.budget.reached(self._used())
+        return self._done(now)
 
     def completed(self, result: Result, now: int) -> Effects:
         """The attempt gave its result; only a new attempt can follow."""
@@ -209,6 +224,9 @@ class SessionCore(Operations):
         if self.paused:
             self.suspension.parked = not self.suspension.cut
             return Boundary(paused=True), self._done(now)
+        limit = self.budget.tokens_reached(self._used())
+        if limit is not None:
+            return Boundary(limit=limit), self._done(now)
         letters = self.mailbox.steer()
         self._mail(letters, MailState.CONSUMED, now)
         return Boundary(mail=tuple(letter.item for letter in letters)), self._done(now)
@@ -286,9 +304,8 @@ class SessionCore(Operations):
 
     def note_usage(self, usage: Usage, now: int) -> Effects:
         """Running totals of the attempt."""
-        self.usage = usage
-        self._publish(Progress(at=now, usage=usage), now)
-        self._effects.append(Changed(self.id, frozenset({"usage"})))
+        self._note_used(usage)
+        self._publish(Progress(at=now, usage=self.usage), now)
         return self._take()
 
     # --- time

@@ -11,20 +11,23 @@ from enum import Enum
 from typing import Final
 
 from watchfloor.harness.base import Conversation, MailItem, Signal
+from watchfloor.host.budget import Budget
 from watchfloor.host.effects import SessionEffect
 from watchfloor.host.mailbox import Mailbox
 from watchfloor.host.requests import Requests
 from watchfloor.host.streams import Streams
+from watchfloor.protocol.frames import DoReseed
 from watchfloor.protocol.model import Capabilities, InFlight, Pending, Result, Usage
 from watchfloor.words import (
+    DELETABLE,
     TABLE,
+    TERMINAL,
     Consequence,
     Lifecycle,
     Op,
     Overlay,
     Primitive,
     RequestKind,
-    ReseedMode,
     Row,
     Verdict,
 )
@@ -69,6 +72,10 @@ _ASKS: Final[Mapping[Primitive, RequestKind]] = {
     Primitive.ANSWER: RequestKind.QUESTION,
 }
 
+RESTS: Final = frozenset({Lifecycle.IDLE, *TERMINAL})
+"""States in which a session does nothing by itself, and waits for nobody's decision."""
+STOP_FIRST: Final = "stop it first"
+
 _SHOWN_FIRST: Final = (
     Overlay.STOPPING,
     Overlay.INTERRUPTING,
@@ -93,7 +100,7 @@ class Asked:
     force_at: int | None = None
     reason: str | None = None
     resume: bool = False
-    mode: ReseedMode | None = None
+    reseed: DoReseed | None = None
 
 
 @dataclass(slots=True)
@@ -137,6 +144,9 @@ class SessionState:
         self.streams = Streams()
         self.conversation = Conversation()
         self.usage: Usage | None = None
+        self.budget = Budget()
+        self.subscribers: dict[str, frozenset[str]] = {}
+        """Sessions that are told when this one reaches one of these states."""
         self.result: Result | None = None
         self.error: str | None = None
         self.why: str | None = None
@@ -147,6 +157,11 @@ class SessionState:
         self._again: tuple[MailItem, ...] = ()
         self._turns = 0
         self._wake_next = False
+        # Turns of the current attempt.
+        self._begun = 0
+        # Work that was done, and how much of it subscribers were told of.
+        self._worked = 0
+        self._told = 0
         self._effects: list[SessionEffect] = []
         self._shown: dict[str, object] = {}
         self._shown = self._view()
@@ -193,10 +208,40 @@ class SessionState:
             for primitive, op in OP_OF.items()
             if self.capabilities.advertises(primitive) and cells[op].verdict is Verdict.ERROR
         }
+        if self.capabilities.advertises(Primitive.RESUME) and (limit := self.limit()) is not None:
+            blocked.setdefault(Primitive.RESUME.value, f"{limit}: raise it first")
+        if self.capabilities.advertises(Primitive.DELETE) and self.row() not in DELETABLE:
+            blocked[Primitive.DELETE.value] = STOP_FIRST
         for primitive, kind in _ASKS.items():
             if self.capabilities.advertises(primitive) and not self.requests.has(kind):
                 blocked[primitive.value] = "no open request"
         return blocked
+
+    @property
+    def phase_is_live(self) -> bool:
+        return self.phase is Phase.LIVE
+
+    def limit(self) -> str | None:
+        """The budget that keeps the session from going on, in words; None for none."""
+        return self.budget.reached(self._used()) if self.paused and self.alive else None
+
+    def _used(self) -> Usage:
+        """What the attempt has used. Its turns are counted here, whatever it says of them."""
+        used = self.usage or Usage()
+        return used if used.turns >= self._begun else used.model_copy(update={"turns": self._begun})
+
+    def reached(self) -> str | None:
+        """What a subscriber would be told at once: the state in which the session rests after some work."""
+        state = self.lifecycle
+        if state is Lifecycle.IDLE and not self._worked:
+            return None
+        return state.value if state in RESTS else None
+
+    def last_words(self) -> str:
+        """What the session said last, as its result or in its conversation."""
+        if self.result is not None and (self.result.final_message or self.result.text):
+            return self.result.final_message or self.result.text
+        return next((m.text for m in reversed(self.conversation.messages) if m.role == "assistant"), "")
 
     def controls(self) -> dict[str, str]:
         """What a control will do now, where its name does not say it."""
