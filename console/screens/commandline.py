@@ -190,9 +190,9 @@ class CommandScreen(Screen[Command | None]):
         self.query_one("#command-top", StatusBar).status = top
         self.query_one("#command-said", StatusBar).status = said
         chosen = self.chosen
-        keys = [("enter", "do it"), ("tab", "complete"), ("arrows", "choose"), ("esc", "back")]
+        keys = [("enter", "do it"), ("tab", "complete"), ("esc", "back")]
         if chosen is not None and chosen.spells is not None:
-            keys.append(("^Y", "copy it as a command line"))
+            keys.append(("^Y", "copy as a command line"))
         items = [FooterKey(Clean(key), Clean(label), True, Clean("")) for key, label in keys]
         self.query_one("#command-keys", ActionFooter).items = items
 

@@ -1,24 +1,29 @@
-"""The help: every key, what it does, and why it does nothing for the selected session."""
+"""The help: every key, what it does, why it does nothing for the selected session, and a search through all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar, Final, NamedTuple
 
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.widgets import Input
 
-from console.actions import Action
+from console.actions import ACTIONS, Action, Where
 from console.keymap import Keymap
-from watchfloor.text import Clean
+from console.screens.availability import Standing
+from watchfloor.text import Clean, clean_line
 from widgets.facts import FactRow, Facts
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
 from widgets.tones import Segment
 
 _LABEL: Final = 15
+_MOST: Final = 80
+_NOTHING: Final = Clean("")
 
 
 class HelpItem(NamedTuple):
@@ -28,22 +33,55 @@ class HelpItem(NamedTuple):
     reason: Clean
 
 
-def help_rows(items: Sequence[HelpItem], keymap: Keymap, legend: Sequence[FactRow] = ()) -> list[FactRow]:
-    """The help as labelled lines, grouped; a key that does nothing says why below."""
+def help_items(standings: Iterable[tuple[Action, Standing]], *, read_only: bool) -> list[HelpItem]:
+    """Every action there is, in the order of the table: those of the screen as they stand, and of the others where
+    they belong."""
+    stands = {action.id: standing.reason for action, standing in standings}
+    items: list[HelpItem] = []
+    for action in ACTIONS:
+        if action.id in stands:
+            reason = stands[action.id]
+        elif read_only and action.intervenes:
+            reason = Clean("this console only watches")
+        elif action.everywhere:
+            reason = _NOTHING
+        else:
+            reason = Clean(f"on the {' and '.join(where.value for where in Where if where in action.where)} screen")
+        items.append(HelpItem(action, reason))
+    return items
+
+
+def help_rows(
+    items: Sequence[HelpItem], keymap: Keymap, legend: Sequence[FactRow] = (), *, asked: str = ""
+) -> list[FactRow]:
+    """The help as labelled lines, grouped; a key that does nothing says why below. `asked`: only what holds each of
+    these words."""
+    words = asked.casefold().split()
     rows: list[FactRow] = []
     for group, members in groupby(items, key=lambda item: item.action.group):
+        found = [item for item in members if _holds(item, keymap, words)]
+        if not found:
+            continue
         if rows:
-            rows.append((Clean(""), Clean(""), "plain"))
-        rows.append((Clean(""), Clean(group.value), "attention"))
-        for action, reason in members:
+            rows.append((_NOTHING, _NOTHING, "plain"))
+        rows.append((_NOTHING, Clean(group.value), "attention"))
+        for action, reason in found:
             text = f"{action.label:<{_LABEL}}{action.help}"
-            rows.append((keymap.all_shown(action.id), Clean(text), "quiet" if reason else "plain"))
+            key = keymap.all_shown(action.id) or Clean("no key")
+            rows.append((key, Clean(text), "quiet" if reason else "plain"))
             if reason:
-                rows.append((Clean(""), Clean(f"{'':<{_LABEL}}not now: {reason}"), "lost"))
-    if legend:
-        rows.append((Clean(""), Clean(""), "plain"))
+                rows.append((_NOTHING, Clean(f"{'':<{_LABEL}}not now: {reason}"), "lost"))
+    if legend and not words:
+        rows.append((_NOTHING, _NOTHING, "plain"))
         rows.extend(legend)
     return rows
+
+
+def _holds(item: HelpItem, keymap: Keymap, words: Sequence[str]) -> bool:
+    action, reason = item
+    keys = keymap.all_shown(action.id)
+    text = f"{action.id} {action.label} {action.help} {action.group} {reason}".casefold()
+    return all(word in text or word in keys.casefold().split() for word in words)
 
 
 class _Says(NamedTuple):
@@ -51,49 +89,154 @@ class _Says(NamedTuple):
     right: tuple[Segment, ...] = ()
 
 
+class _Find(Input):
+    """The line that is searched by. Its keys are handled in the order in which they came, the ones that end it as
+    well."""
+
+    async def on_key(self, event: events.Key) -> None:
+        screen = self.screen
+        if event.key in ("enter", "escape", "tab", "shift+tab") and isinstance(screen, HelpScreen):
+            event.stop()
+            event.prevent_default()
+            screen.found(keep=event.key != "escape")
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self.insert_text_at_cursor(clean_line(event.text.split("\n", 1)[0].rstrip("\r"))[:_MOST])
+
+
 class HelpScreen(Screen[None]):
     """A page over the whole terminal; any of the keys that opened or leave it closes it."""
 
     DEFAULT_CSS = """
-    HelpScreen { background: $wf-ground; & > Facts { height: 1fr; } }
+    HelpScreen {
+        background: $wf-ground;
+        & > Facts { height: 1fr; }
+        & > Input, & > Input:focus {
+            display: none;
+            height: 1;
+            border: none;
+            padding: 0 1;
+            background: $wf-cursor;
+            color: $wf-plain;
+        }
+        &.-finding > Input { display: block; }
+    }
     """
 
+    # A line that has the focus takes the keys, even while it is not to be seen.
+    AUTO_FOCUS = ""
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q,enter", "dismiss_help", "Close", show=False, priority=True),
-        Binding("down,j", "scroll(1)", "Down", show=False, priority=True),
-        Binding("up,k", "scroll(-1)", "Up", show=False, priority=True),
-        Binding("pagedown,space", "page(1)", "Page down", show=False, priority=True),
-        Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
+        Binding("space", "perform('page_down')", "Page down", show=False, priority=True),
+        *(
+            Binding(
+                ",".join(action.keys), f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id
+            )
+            for action in ACTIONS
+            if Where.HELP in action.where and not action.everywhere
+        ),
     ]
 
-    def __init__(self, about: Sequence[Segment], rows: Sequence[FactRow], *, marks: Marks = UNICODE_MARKS) -> None:
+    def __init__(
+        self,
+        about: Sequence[Segment],
+        items: Sequence[HelpItem],
+        keymap: Keymap,
+        legend: Sequence[FactRow] = (),
+        *,
+        marks: Marks = UNICODE_MARKS,
+    ) -> None:
         """Create the page.
 
         Args:
             about: Whose keys these are, for the line above.
-            rows: The keys.
+            items: What it lists.
+            keymap: The keys.
+            legend: What stands below them.
             marks: The characters that the widgets draw by themselves.
         """
         super().__init__()
         self._about = tuple(about)
-        self._rows = tuple(rows)
+        self._items = tuple(items)
+        self._keymap = keymap
+        self._legend = tuple(legend)
         self._marks = marks
+        self._does: Mapping[str, Callable[[], object]] = {
+            "find": self._find,
+            "down": lambda: self._scroll(1),
+            "up": lambda: self._scroll(-1),
+            "page_down": lambda: self._page(1),
+            "page_up": lambda: self._page(-1),
+            "first": lambda: self._facts.jump(0),
+            "last": lambda: self._facts.jump(self._facts.max_scroll_y),
+            "focus_next": lambda: None,
+            "focus_previous": lambda: None,
+            "copy": self._copy,
+        }
 
     def compose(self) -> ComposeResult:
-        head = _Says(((Clean("keys"), "attention"), *self._about), ((Clean("esc  back"), "quiet"),))
-        yield StatusBar(head, marks=self._marks)
-        yield Facts(self._rows, marks=self._marks)
+        yield StatusBar(marks=self._marks)
+        line = _Find(placeholder="words of what you look for", max_length=_MOST)
+        line.cursor_blink = False
+        yield line
+        yield Facts(marks=self._marks)
 
-    def action_dismiss_help(self) -> None:
-        """Go back."""
-        self.dismiss()
+    def on_mount(self) -> None:
+        """List everything."""
+        self._list("")
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll by lines."""
-        facts = self.query_one(Facts)
-        facts.jump(facts.scroll_offset.y + lines)
+    @property
+    def _facts(self) -> Facts:
+        return self.query_one(Facts)
 
-    def action_page(self, pages: int) -> None:
-        """Scroll by pages."""
-        facts = self.query_one(Facts)
-        facts.jump(facts.scroll_offset.y + pages * facts.page_lines())
+    def _list(self, asked: str) -> None:
+        rows = help_rows(self._items, self._keymap, self._legend, asked=asked)
+        self._facts.facts = rows or [(_NOTHING, Clean("no key is described so"), "quiet")]
+        self._facts.jump(0)
+        find, back = self._keymap.shown("find"), self._keymap.shown("back")
+        said: tuple[Segment, ...] = ((Clean(f"only {asked}"), "plain"),) if asked else ()
+        keys: tuple[Segment, ...] = ((Clean(f"{find}  find"), "quiet"), (Clean(f"{back}  back"), "quiet"))
+        self.query_one(StatusBar).status = _Says(((Clean("keys"), "attention"), *self._about, *said), keys)
+
+    # -------------------------------------------------------------- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While something is looked for, all keys belong to the line."""
+        return not (action == "perform" and self.has_class("-finding"))
+
+    def action_perform(self, id: str) -> None:
+        """Do what a key stands for; what does not move here closes the page."""
+        self._does.get(id, self._leave)()
+
+    def _leave(self) -> None:
+        if self.query_one(Input).value:
+            self.query_one(Input).value = ""
+        else:
+            self.dismiss()
+
+    def _find(self) -> None:
+        self.add_class("-finding")
+        self.query_one(Input).focus(scroll_visible=False)
+
+    def found(self, *, keep: bool) -> None:
+        """The line was left; what it says holds on, or not."""
+        if not keep:
+            self.query_one(Input).value = ""
+        self.remove_class("-finding")
+        self.set_focus(None)
+
+    @on(Input.Changed)
+    def _written(self, event: Input.Changed) -> None:
+        event.stop()
+        self._list(clean_line(event.value))
+
+    def _scroll(self, lines: int) -> None:
+        self._facts.jump(self._facts.scroll_offset.y + lines)
+
+    def _page(self, pages: int) -> None:
+        self._scroll(pages * self._facts.page_lines())
+
+    def _copy(self) -> None:
+        self.app.copy_to_clipboard("\n".join(f"{row[0]:<12}  {row[1]}".rstrip() for row in self._facts.facts))
