@@ -214,6 +214,16 @@ def _rest(verbs: Any) -> None:
     _verb(verbs, "schema", "settings:schema", "print the JSON Schema of the protocol")
     config = _verb(verbs, "config", "settings:config", "say where the configuration is, write one, or check it")
     config.add_argument("what", choices=("path", "init", "check"))
+    doctor = _verb(
+        verbs,
+        "doctor",
+        "doctor:doctor",
+        "look at this installation, its terminal, its sources and its audit files",
+        epilog="Exit status: 0 in order, 2 something has to be mended here; with --dial also 7 a source refused us, "
+        "8 a source was not reached.",
+    )
+    doctor.add_argument("--dial", action="store_true", help="try to reach every source as well")
+    doctor.add_argument("--json", action="store_true", help="one JSON object a finding: area, level, text, status")
 
 
 # --- values --------------------------------------------------------------------------------

@@ -49,23 +49,13 @@ def _write(path: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    from console.connectors.registry import connector_for
+    from console.cli.checking import source_faults
     from themes.loader import own_faults
-    from watchfloor.connector import Target
 
     found = load()
-    faults: list[str] = own_faults(themes_folder(path))
+    faults = own_faults(themes_folder(path))
     for source in found.sources:
-        try:
-            token = source.token()
-        except ConfigError as fault:
-            faults.append(str(fault))
-            token = None
-        try:
-            # As when it is dialled: by its connector, which tells what is wrong with an address by itself.
-            connector_for(Target(name=source.name, url=source.url, token=token))
-        except ConfigError as fault:
-            faults.append(f"source {source.name!r}: {fault}")
+        faults += source_faults(source)
     if faults:
         raise ConfigError("\n".join(faults))
     if not path.exists():
