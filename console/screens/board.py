@@ -178,6 +178,12 @@ class Board:
         self.rows.reveal(key)
         self.rearrange(now)
 
+    def marked(self) -> list[SessionKey]:
+        """The marked sessions in the order of the roster, those that it does not show last."""
+        last = len(self.rows)
+        places = {key: self.rows.index(key) for key in self.rows.marked}
+        return sorted(places, key=lambda key: (last if (at := places[key]) is None else at, key))
+
     def repaint_marks(self) -> None:
         """Other sessions are marked than before."""
         self.roster.refresh_rows()

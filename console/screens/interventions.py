@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,8 @@ from console.fleet.apply import Fleet
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.gate import Gated
 from console.fleet.state import Request, Session
-from console.screens import steering
+from console.fleet.wording import name_by_key
+from console.screens import batch, steering
 from console.screens.asking import Ask, Drafts
 from console.screens.availability import Standing, standing
 from console.screens.deciding import decision
@@ -112,18 +113,23 @@ class Interventions:
             flow(self, session, request)
 
     def steer(self, action: Action, flow: Steer) -> None:
-        """Act on the selected session."""
+        """Act on the selected session, or on those that are marked where the act counts marks."""
         session = self._sight.session
+        marked = self._board.marked() if action.id in batch.ACTS else []
         if self._board.covered:
             self._uncover()
             self.say(Clean(f"look first, then {self._keys.shown(action.id)} again"), "attention")
+        elif marked:
+            batch.begin(self, action.id, marked)
         elif not self._sight.aimed:
             self.say(Clean("the session that was selected is gone: select one first"), "attention")
         elif not self._refuse(action, self._sight.request()) and session is not None:
             flow(self, session)
 
     def standing(self, action: Action) -> Standing:
-        """How an action stands for what the operator looks at."""
+        """How an action stands for what the operator looks at, or has marked."""
+        if action.id in batch.ACTS and (marked := self._board.rows.marked):
+            return Standing(True, Clean(f"{action.label} {len(marked):,} marked"))
         stands = self._standing(action, self._sight.request())
         if stands.works and action.id in _AFTER_THE_END and self._unread():
             return replace(stands, reason=Clean("read to the end first"))
@@ -206,6 +212,27 @@ class Interventions:
         if gated.notes:
             self.say(Clean("; ".join(gated.notes)))
         self._begin(self._hub.dispatch(trail))
+
+    def submit_all(self, meant: Sequence[batch.Meant], drafts: Drafts = ()) -> None:
+        sent = 0
+        kept: list[str] = []
+        for one in meant:
+            gated = self._hub.gate(one.command)
+            why = gated.reason if isinstance(gated, Refusal) else ""
+            if not isinstance(gated, Refusal) and gated.confirm != one.confirm:
+                why = "what it brings about is not what was told any more"
+            if not why:
+                trail = self._hub.begin(one.command)
+                if trail.id in self.fleet.trails:
+                    self._begin(self._hub.dispatch(trail))
+                    sent += 1
+                    continue
+                why = trail.reason
+            kept.append(f"{name_by_key(self.fleet.sessions, one.command.target)}: {why}")
+        if sent and self._board.drawer is not None:
+            self._board.drawer.forget(drafts)
+        said = f"{meant[0].command.primitive.value} sent to {sent:,} of {len(meant):,}"
+        self.say(Clean("; ".join([said, *kept])), "attention" if kept else "plain")
 
     def _renewed(self, intent: Intent, session: Session) -> Intent:
         """The command as of now, after the operator has agreed to what it means."""
