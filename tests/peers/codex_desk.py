@@ -23,6 +23,7 @@ from watchfloor.protocol.frames import (
     Profiles,
     RequestFrame,
     Sessions,
+    Unwatch,
     Watch,
     Welcome,
 )
@@ -162,6 +163,9 @@ class Desk(Told):
 
     async def watch(self, session: str) -> None:
         await self.link.send(Watch(session=session, start="head"))
+
+    async def unwatch(self, session: str) -> None:
+        await self.link.send(Unwatch(session=session))
 
 
 @asynccontextmanager

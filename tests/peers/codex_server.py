@@ -86,7 +86,7 @@ class FakeCodex:
         self._turns = count(1)
         self._clients: dict[ServerConnection, set[str]] = {}
         self._server: Server | None = None
-        self._moved = asyncio.Event()
+        self.calls_moved = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -166,14 +166,14 @@ class FakeCodex:
     async def called(self, method: str) -> None:
         """Wait until a client has called the method."""
         while method not in [name for name, _ in self.calls]:
-            self._moved.clear()
-            await self._moved.wait()
+            self.calls_moved.clear()
+            await self.calls_moved.wait()
 
     async def answered(self, number: int) -> Frame:
         """The answer to a request, once there is one."""
         while number not in self.answers:
-            self._moved.clear()
-            await self._moved.wait()
+            self.calls_moved.clear()
+            await self.calls_moved.wait()
         return self.answers[number]
 
     async def answer_for_another(self, thread: str, number: int, result: Frame) -> None:
@@ -237,7 +237,7 @@ class FakeCodex:
         if id is None:
             return
         self.calls.append((method, params))
-        self._moved.set()
+        self.calls_moved.set()
         if method in self.silent:
             return
         if method not in self.methods:
@@ -257,7 +257,7 @@ class FakeCodex:
             if frame["id"] in of.pending:
                 del of.pending[frame["id"]]
                 self.answers[frame["id"]] = frame.get("result", {})
-                self._moved.set()
+                self.calls_moved.set()
                 await self.tell(of.id, "serverRequest/resolved", requestId=frame["id"])
 
     def _result(self, client: ServerConnection, method: str, params: Frame) -> tuple[Frame, list[Frame]]:

@@ -173,8 +173,9 @@ class CodexSource:
 
     async def _leave(self, rpc: Rpc, thread: Thread) -> None:
         await rpc.call("thread/unsubscribe", {"threadId": thread.id})
-        if not thread.active:
-            thread.joined = False
+        # It may have begun a turn while the server took us from its list: then it is joined anew.
+        self.feed.left(thread)
+        self._ask()
 
     # --- asking for more
 

@@ -115,6 +115,13 @@ class Feed:
                 thread.joined, thread.held_back = False, None
                 self._mirror.cut_streams(thread.id)
 
+    def left(self, thread: Thread) -> None:
+        """The server sends no more of the thread than it sends to all."""
+        thread.joined = False
+        if thread.active and (self._follow_all or thread.watched):
+            self._want(Want.JOIN, thread)
+        self.show(thread)
+
     def joining(self, thread: Thread) -> None:
         """From now on frames of the thread wait, until its past is told."""
         thread.held_back = []

@@ -301,7 +301,6 @@ _REFUSALS: Final = (
     Option(id="decline", label="Decline", kind=OptionKind.DENY),
     Option(id="cancel", label="Cancel", kind=OptionKind.DENY, note="the MCP server is told that nobody decided"),
 )
-_ANSWERS: Final = tuple(option.model_copy(update={"kind": OptionKind.ANSWER}) for option in _REFUSALS)
 
 
 def _elicited(params: Json) -> tuple[RequestKind, list[Action], tuple[FormField, ...], tuple[Option, ...]]:
@@ -320,4 +319,4 @@ def _elicited(params: Json) -> tuple[RequestKind, list[Action], tuple[FormField,
         accept = Option(id="accept", label="Accept", kind=OptionKind.ALLOW)
         action = Action(tool=f"{server} asks", text=text(params, "message") or "")
         return RequestKind.APPROVAL, [action], (), (accept, *_REFUSALS)
-    return RequestKind.QUESTION, [], fields, _ANSWERS
+    return RequestKind.QUESTION, [], fields, _REFUSALS

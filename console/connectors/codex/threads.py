@@ -9,8 +9,8 @@ from console.connectors.codex import items
 from console.connectors.codex.offers import blocked, controls
 from console.connectors.codex.read import Json, number, part, text
 from console.connectors.codex.state import Thread
-from watchfloor.protocol.model import InFlight, Mailbox, Usage
-from watchfloor.words import Lifecycle
+from watchfloor.protocol.model import InFlight, Mailbox, Pending, Usage
+from watchfloor.words import Lifecycle, Overlay
 
 NAME: Final = 80
 """Code points of the first message that stand for a name."""
@@ -56,6 +56,7 @@ def fields_of(thread: Thread) -> dict[str, Any]:
         "lifecycle": lifecycle_of(thread),
         "native_state": native_state(thread),
         "why": _why(thread),
+        "pending": _pending(thread),
         "error": thread.error,
         "blocked": blocked(thread),
         "controls": controls(thread),
@@ -84,6 +85,13 @@ def _why(thread: Thread) -> str | None:
         return None
     objective = text(thread.goal, "objective") or ""
     return f"goal {goal}: {objective[:WORK]}"
+
+
+def _pending(thread: Thread) -> Pending | None:
+    """A goal that is paused lets the running turn end."""
+    if not thread.active or thread.goal_status != "paused":
+        return None
+    return Pending(overlay=Overlay.PAUSING, since=1000 * (number(thread.goal, "updatedAt") or 0))
 
 
 def _in_flight(thread: Thread) -> Iterable[InFlight]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ from watchfloor.protocol.events import (
     ToolStatus,
     UnknownEvent,
 )
-from watchfloor.words import Lifecycle, RequestState, ReseedMode
+from watchfloor.words import Lifecycle, Overlay, RequestState, ReseedMode
 
 NAMES = sorted(path.stem for path in RECORDINGS.glob("*.jsonl"))
 
@@ -224,10 +225,16 @@ def test_a_message_in_the_queue() -> None:
 
 def test_a_goal_is_paused() -> None:
     frames = recording("goal")
+    pausing = next(n for n, (_, frame) in enumerate(frames) if _paused(frame))
     cleared = [n for n, (_, frame) in enumerate(frames) if frame.get("method") == "thread/goal/cleared"][-1]
     replay = Replay()
-    replay.tell(frames[:cleared])
+    replay.tell(frames[: pausing + 1])
     id = next(iter(replay.sessions))
+    pending = replay.summary(id).pending
+    assert pending is not None
+    assert (replay.summary(id).lifecycle, pending.overlay) == (Lifecycle.RUNNING, Overlay.PAUSING)
+    replay.tell(frames[pausing + 1 : cleared])
+    assert replay.summary(id).pending is None
     assert replay.summary(id).lifecycle is Lifecycle.PAUSED
     capabilities = replay.capabilities(id)
     assert capabilities.pause is not None
@@ -236,3 +243,7 @@ def test_a_goal_is_paused() -> None:
     replay.tell(frames[cleared:])
     assert replay.capabilities(id).pause is None
     assert replay.summary(id).lifecycle is Lifecycle.IDLE
+
+
+def _paused(frame: dict[str, Any]) -> bool:
+    return frame.get("method") == "thread/goal/updated" and frame["params"]["goal"]["status"] == "paused"

@@ -171,6 +171,7 @@ def test_a_form_is_answered_with_its_defaults_and_can_be_declined() -> None:
         "content": {"size": 3, "one": "p", "many": ["x"]},
         "_meta": None,
     }
+    assert {option.kind for option in subject(of).options} == {OptionKind.DENY}
     declined = result_of(of, DoAnswer(request="r1", digest="", option="decline"))
     assert declined == {"action": "decline", "content": None, "_meta": None}
 
