@@ -14,11 +14,12 @@ from watchfloor.harness.base import (
     Conversation,
     Decided,
     MailItem,
+    Rest,
     Wake,
 )
 from watchfloor.protocol.events import Event, ToolOutput
 from watchfloor.protocol.model import RequestModel, Result, Subject, Usage
-from watchfloor.words import OptionKind
+from watchfloor.words import Lifecycle, OptionKind
 
 E = TypeVar("E", bound=Event)
 
@@ -212,6 +213,11 @@ class FakePort:
     def failed(self, error: str, result: Result | None = None) -> None:
         self.error, self.result = error, result
         self._did("failed")
+
+    async def wait(self, session: str) -> Rest:
+        self._check()
+        self._did(f"wait {session}")
+        return Rest(Lifecycle.IDLE)
 
     def limited(self, result: Result) -> None:
         self._check()

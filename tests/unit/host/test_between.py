@@ -191,8 +191,8 @@ def test_who_is_gone_is_forgotten() -> None:
 
 def test_a_chain_of_waits_that_would_close_is_found() -> None:
     assert cyclic_wait({}, "a", "b") is None
-    assert cyclic_wait({"b": "c"}, "a", "b") is None
-    assert cyclic_wait({"b": "c", "c": "a"}, "a", "b") == ["a", "b", "c", "a"]
+    assert cyclic_wait({"b": ["c"], "c": ["b"]}, "a", "b") is None
+    assert cyclic_wait({"b": ["d", "c"], "c": ["a"]}, "a", "b") == ["a", "b", "c", "a"]
     assert cyclic_wait({}, "a", "a") == ["a", "a"]
 
 

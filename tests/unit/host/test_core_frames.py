@@ -122,7 +122,7 @@ def test_a_frame_that_cannot_be_read_costs_itself_and_is_named(raw: bytes, about
 @pytest.mark.parametrize(
     ("frame", "about"),
     [
-        ({"type": "query", "id": "q7", "what": "snapshot"}, "q7"),
+        ({"type": "query", "id": "q7", "what": "weather"}, "q7"),
         ({"type": "looking", "session": "s1", "request": "r1"}, "looking"),
         ({"type": "claim", "session": "s1", "request": "r1"}, "claim"),
         ({"type": "subscribe", "to": "everything"}, "subscribe"),

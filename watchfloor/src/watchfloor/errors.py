@@ -21,6 +21,7 @@ WatchfloorError
 └── AgentError                raised to the author of an agent
     ├── Interrupted           the turn was ended by an operator
     ├── LimitReached          the session has used up its budget
+    ├── Deadlock              sessions would wait for each other
     ├── Stopped               the session was stopped
     ├── CapabilityNotSupported  the session never advertised this
     ├── StaleTarget           the attempt, turn or request is not the one that runs
@@ -139,6 +140,10 @@ class Interrupted(AgentError):
 
 class LimitReached(AgentError):
     """The session has used up its budget. Escaping from the agent function it suspends the turn until it is raised."""
+
+
+class Deadlock(AgentError):
+    """Sessions would wait for each other for ever. The message names them in their order."""
 
 
 class Stopped(AgentError):

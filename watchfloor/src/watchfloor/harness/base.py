@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from watchfloor.protocol.events import Event
 from watchfloor.protocol.model import Capabilities, RequestModel, Result, Traits, Usage
-from watchfloor.words import OptionKind, ReseedMode
+from watchfloor.words import Lifecycle, OptionKind, ReseedMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,15 @@ class Boundary:
     """Which budget is used up: the turn is to end with `SessionPort.limited`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """How a session came to rest: its state, what it said last, and its error where it failed."""
+
+    state: Lifecycle
+    said: str = ""
+    error: str | None = None
+
+
 class SessionPort(Protocol):
     """What an attempt reports through. Calls for an attempt that was superseded raise `StaleTarget`."""
 
@@ -206,6 +215,13 @@ class SessionPort(Protocol):
 
     def stopped(self, result: Result | None = None) -> None:
         """The attempt wound down after `Stop`."""
+        ...
+
+    async def wait(self, session: str) -> Rest:
+        """Until nothing of another session of this host runs or waits. A paused one blocks until somebody resumes it.
+
+        Raises Deadlock where that one waits for this one, StaleTarget where it is not there.
+        """
         ...
 
     def spawn(self, harness: AgentHarness, *, name: str, text: str | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast, overload
 
 from pydantic import JsonValue
 
-from watchfloor.harness.base import AgentHarness, ConversationMessage, Decided, MailItem, Withdrawn
+from watchfloor.harness.base import AgentHarness, ConversationMessage, Decided, MailItem, Rest, Withdrawn
 from watchfloor.harness.calls import given, new_id, plain, sound
 from watchfloor.harness.desk import Desk
 from watchfloor.protocol.events import Level, Message, Notice, Progress, Reasoning, ToolStatus
@@ -137,6 +137,16 @@ class Run:
         async with self._steps.step():
             await self._steps.rest(seconds)
             self._steps.check_stop()
+
+    async def wait(self, session: str) -> Rest:
+        """Until nothing of another session of this host runs or waits, as one step that can be interrupted.
+
+        Raises Deadlock where that one waits for this one, directly or not, and StaleTarget where it is not there.
+        """
+        async with self._steps.step():
+            rest = await self._port.wait(session)
+            self._steps.check_stop()
+            return rest
 
     # --- speaking --------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ without having done anything is no news.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from watchfloor.host.effects import ForkSession, Handled, Reached, SessionEffect
@@ -116,15 +117,19 @@ class Between:
         return entry.core if entry is not None and isinstance(entry.core, SessionCore) else None
 
 
-def cyclic_wait(waits: dict[str, str], waiter: str, target: str) -> list[str] | None:
+def cyclic_wait(waits: Mapping[str, Collection[str]], waiter: str, target: str) -> list[str] | None:
     """The circle that a wait of `waiter` for `target` would close, given who waits for whom; None for none."""
-    path = [waiter, target]
-    while path[-1] != waiter:
-        following = waits.get(path[-1])
-        if following is None:
-            return None
-        path.append(following)
-    return path
+    paths = [[waiter, target]]
+    seen = {target}
+    while paths:
+        path = paths.pop(0)
+        if path[-1] == waiter:
+            return path
+        for following in waits.get(path[-1], ()):
+            if following not in seen:
+                seen.add(following)
+                paths.append([*path, following])
+    return None
 
 
 def _text(name: str, state: str, core: SessionCore) -> str:

@@ -10,7 +10,7 @@ as fast as its connection takes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from watchfloor.errors import ProtocolError, StorageError
@@ -19,6 +19,7 @@ from watchfloor.host.clients import Connection, broadcast
 from watchfloor.host.commands import Outcomes, carry_out
 from watchfloor.host.dispatch import Dispatch, Dispatched
 from watchfloor.host.effects import (
+    Ask,
     Close,
     Handled,
     HostEffect,
@@ -30,6 +31,7 @@ from watchfloor.host.log import EventLog
 from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.news import News
 from watchfloor.host.principals import Principal
+from watchfloor.host.queries import Queries
 from watchfloor.host.quoting import shown
 from watchfloor.host.reception import Reception, about_of
 from watchfloor.host.roster import SLOW_MS, Entry, Roster, supported
@@ -46,7 +48,9 @@ from watchfloor.protocol.frames import (
     Hello,
     History,
     HostInfo,
+    Query,
     Recall,
+    Reply,
     UnknownFrame,
     Unwatch,
     Watch,
@@ -74,8 +78,11 @@ class HostCore:
         hello_s: float = HELLO_S,
         outcomes: Outcomes | None = None,
         beats: bool = True,
+        queries: Collection[str] = (),
     ) -> None:
-        """With `beats` the host's own time makes them; without, they are due when `beat` is called."""
+        """With `beats` the host's own time makes them; without, they are due when `beat` is called. `queries`: further
+        questions, which the shell answers.
+        """
         self.info = info
         self.log = log
         self.roster = Roster(log)
@@ -86,6 +93,7 @@ class HostCore:
         self._hello_s = hello_s
         self.news = News(log, self.roster)
         self._between = Between(self.roster)
+        self._queries = Queries(self.roster, log, queries)
         self._dispatch = Dispatch(self.roster, self._between, outcomes or Outcomes(info.instance))
         self._conns: dict[str, Connection] = {}
 
@@ -253,6 +261,9 @@ class HostCore:
                 return [client.send(self._reception.page(frame))]
             case Command():
                 return self._dispatched(self._dispatch.command(client, frame, now), now)
+            case Query():
+                answer = self._queries.answer(frame, client.id)
+                return [answer if isinstance(answer, Ask) else client.send(answer)]
             case Recall():
                 return [*self._dispatch.recall(client, frame, now)]
             case Hello():
@@ -261,6 +272,11 @@ class HostCore:
             case _:
                 message = f"this host does not answer '{shown(frame.type)}'"
                 return [client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=about_of(frame)))]
+
+    def reply(self, conn: str, answer: Reply | Error) -> list[HostEffect]:
+        """What the shell answers to a question that it was handed."""
+        client = self._conns.get(conn)
+        return [] if client is None or client.closed else [client.send(answer)]
 
     def behind(self, conn: str) -> bool:
         """Does a watch of the connection have to catch up, so that `pull` has something for it?"""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from watchfloor.harness.base import ConversationMessage, Signal
 from watchfloor.protocol.events import Event
-from watchfloor.protocol.frames import Command, Frame
+from watchfloor.protocol.frames import Command, Frame, Query
 from watchfloor.protocol.model import Decision, JsonObject, RequestModel
 from watchfloor.words import OutcomeKind
 
@@ -105,6 +105,14 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the host's program this question of a client; `HostCore.reply` takes the answer."""
+
+    conn: str
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
 class SendFrame:
     """Write to a connection. `wire` is the encoded frame, shared by all who get the same one."""
 
@@ -126,7 +134,7 @@ class Close:
 SessionEffect = (
     Publish | Changed | RequestChanged | Tell | StartAttempt | EndAttempt | CompactNow | ForkSession | Forget | Reached
 )
-HostEffect = Tell | StartAttempt | EndAttempt | CompactNow | ForkSession | Forget | Forward | SendFrame | Close
+HostEffect = Tell | StartAttempt | EndAttempt | CompactNow | ForkSession | Forget | Forward | Ask | SendFrame | Close
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,10 @@ class EventLog(Protocol):
         """`seq` of the session's oldest event that is kept; head + 1 where none is."""
         ...
 
+    def sessions(self) -> Sequence[str]:
+        """The sessions of which events were stored, those of which all are forgotten included."""
+        ...
+
     def append(self, session: str, events: Sequence[Event]) -> list[Event]:
         """Store events of one session, in order; returns them with `seq` and `pos`.
 
@@ -125,6 +129,9 @@ class MemoryLog:
     def first(self, session: str) -> int:
         return self._own(session).start + 1
 
+    def sessions(self) -> Sequence[str]:
+        return tuple(self._of)
+
     def append(self, session: str, events: Sequence[Event]) -> list[Event]:
         return self.write([Batch(session, events)])[0]
 
@@ -136,6 +143,8 @@ class MemoryLog:
         return
 
     def _append(self, session: str, events: Sequence[Event]) -> list[Event]:
+        if not events:
+            return []
         own = self._of.setdefault(session, Kept())
         stored = [
             event.model_copy(update={"seq": own.end + number, "pos": self.pos + number})

@@ -93,11 +93,11 @@ class Mailbox:
 
     def _remember(self, letter: Letter) -> None:
         self._known[letter.item.ref] = letter
-        if len(self._known) > REMEMBERED:
-            over = {one.item.ref for one in (*self._waiting, *self._turn)}
-            oldest = next((ref for ref in self._known if ref not in over), None)
-            if oldest is not None:
-                del self._known[oldest]
+        excess = len(self._known) - REMEMBERED
+        if excess > 0:
+            at_work = {one.item.ref for one in (*self._waiting, *self._turn)}
+            for ref in [ref for ref in self._known if ref not in at_work][:excess]:
+                del self._known[ref]
 
     def letter(self, ref: str) -> Letter:
         """The message with this ref, "#3" or "3". Raises NoSuchRef."""

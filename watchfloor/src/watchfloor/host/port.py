@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from watchfloor.errors import StaleTarget
-from watchfloor.harness.base import AgentHarness, Boundary, Conversation
+from watchfloor.harness.base import AgentHarness, Boundary, Conversation, Rest
 from watchfloor.host.core import HostCore
 from watchfloor.host.effects import HostEffect, SessionEffect
 from watchfloor.host.session import SessionCore
@@ -23,6 +23,8 @@ class PortHost(Protocol):
     def now(self) -> int: ...
 
     def perform(self, effects: list[HostEffect]) -> None: ...
+
+    async def wait_from(self, waiter: str, session: str) -> Rest: ...
 
     def add_child(self, parent: str, harness: AgentHarness, name: str, text: str | None) -> str: ...
 
@@ -117,6 +119,10 @@ class Port:
 
     def stopped(self, result: Result | None = None) -> None:
         self._report(lambda core, now: core.stopped(now, result))
+
+    async def wait(self, session: str) -> Rest:
+        self._core()
+        return await self._host.wait_from(self._session, session)
 
     def spawn(self, harness: AgentHarness, *, name: str, text: str | None = None) -> str:
         self._core()

@@ -21,10 +21,13 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from watchfloor import runtime
-from watchfloor.errors import AddressInUse, WatchfloorError
-from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage
+from watchfloor.errors import AddressInUse, Deadlock, StaleTarget, WatchfloorError
+from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage, Rest
+from watchfloor.host.asking import Answers, Asking
+from watchfloor.host.between import cyclic_wait
 from watchfloor.host.core import HEARTBEAT_S, HELLO_S, HostCore
 from watchfloor.host.effects import (
+    Ask,
     Close,
     CompactNow,
     EndAttempt,
@@ -77,7 +80,8 @@ class Host:
     `hosts`: further names that clients may call this host by. `log` keeps the events (default: in memory; a
     `SqliteLog` keeps them in a file) and is closed with the host. `hello_s`: how long a client may say nothing
     after it has connected. `queue_bytes`: what may wait for one client before it is closed as too slow, at least
-    2 MiB.
+    2 MiB. `queries`: further questions that clients may ask, by their names, each with the async function that
+    answers it; one of a name that the host answers by itself takes its place.
 
         async with Host(name="build") as host:
             host.add(harness, name="deploy", text="Deploy the site")
@@ -96,12 +100,15 @@ class Host:
         heartbeat_s: float = HEARTBEAT_S,
         hello_s: float = HELLO_S,
         queue_bytes: int = MAX_BYTES,
+        queries: Mapping[str, Answers] | None = None,
     ) -> None:
         if queue_bytes < MIN_BYTES:
             raise ValueError(f"queue_bytes must be at least {MIN_BYTES}: the past is sent in slices")
         info = HostInfo(name=name, version=_version(), instance=secrets.token_hex(8))
         log = log or MemoryLog(lambda: secrets.token_hex(4))
-        self._core = HostCore(info, log, heartbeat_s=heartbeat_s, hello_s=hello_s)
+        queries = queries or {}
+        self._core = HostCore(info, log, heartbeat_s=heartbeat_s, hello_s=hello_s, queries=queries)
+        self._asking = Asking(self, queries)
         self._clock = clock
         self._door = Door(Principals(tokens), origins, hosts)
         self._queue_bytes = queue_bytes
@@ -113,6 +120,7 @@ class Host:
         self._url: str | None = None
         self._announced: Path | None = None
         self._announce_fault: str | None = None
+        self._waits: dict[str, list[str]] = {}
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._flush: asyncio.TimerHandle | None = None
         self._ticker: asyncio.Task[None] | None = None
@@ -268,6 +276,21 @@ class Host:
             await waiter
         return core
 
+    async def wait_from(self, waiter: str, session: str) -> Rest:
+        """As `wait`, on behalf of an agent in its turn. Raises Deadlock, or StaleTarget where there is no session."""
+        if session not in self._core.roster:
+            raise StaleTarget(f"this host has no session {session!r}")
+        circle = cyclic_wait(self._waits, waiter, session)
+        if circle is not None:
+            raise Deadlock(f"waiting would never end: {' waits for '.join(circle)}")
+        waits = self._waits.setdefault(waiter, [])
+        waits.append(session)
+        try:
+            core = await self.wait(session)
+        finally:
+            waits.remove(session)
+        return Rest(core.lifecycle, core.last_words(), core.error)
+
     async def serve(self, address: str = "127.0.0.1", port: int = 0, *, announce: bool = True) -> str:
         """Listen, and return the URL. Port 0 takes a free one.
 
@@ -320,6 +343,7 @@ class Host:
             self._ticker.cancel()
             with suppress(asyncio.CancelledError):
                 await self._ticker
+        self._asking.close()
         await self._runner.close()
         self._flush_now()
         self._closed = True
@@ -350,6 +374,8 @@ class Host:
                     self._fork(effect)
                 case Forget(session=session):
                     self._forget(session)
+                case Ask():
+                    self._asking.ask(effect)
                 case Close(conn=conn, code=code, why=why, drop=drop):
                     outbox = self._outboxes.get(conn)
                     if outbox is not None:
