@@ -11,7 +11,7 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -62,6 +62,8 @@ class Faults:
 
     lose: list[str] = field(default_factory=list)
     swallow: list[str] = field(default_factory=list)
+    hold: dict[str, asyncio.Event] = field(default_factory=dict)
+    """By the name of a query: its next answer is held back until the event is set."""
     falls: bool = False
     """With the next answer that gets lost the engine is down."""
     down: bool = False
@@ -78,6 +80,9 @@ class DaggerServer:
         self.port = port
         self.faults = Faults()
         self.no_telemetry = False
+        self.held: set[str] = set()
+        """Queries whose answer is, or was, held back."""
+        self._moved = asyncio.Event()
         self.wire: list[dict[str, Any]] = []
         self.resumed: list[tuple[str, int]] = []
         """The streams that were opened, each with the cursor that it began after."""
@@ -119,6 +124,16 @@ class DaggerServer:
         streams = [task for task, path in self._serving.items() if path.startswith("/v1/")]
         await asyncio.gather(*streams, return_exceptions=True)
         await self.close()
+
+    def _move(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait until what was asked meets the condition."""
+        async with asyncio.timeout(60):
+            while not holds():
+                await self._moved.wait()
 
     def drop(self, path: str = "") -> None:
         """Break the connections that serve this path, or all."""
@@ -178,6 +193,12 @@ class DaggerServer:
         if result.errors:
             answer["errors"] = [error.formatted for error in result.errors]
         self.wire.append({"request": asked, "response": answer})
+        self._move()
+        name = asked["query"].split()[1].partition("(")[0] if asked["query"].startswith("query ") else ""
+        if (held := self.faults.hold.pop(name, None)) is not None:
+            self.held.add(name)
+            self._move()
+            await held.wait()
         if _hit(self.faults.lose, asks_for):
             self.faults.down = self.faults.falls
             raise ConnectionAbortedError

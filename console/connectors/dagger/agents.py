@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,6 +53,10 @@ class Agent:
     """Messages whose answer came and was not looked for in the conversation yet."""
     warned: tuple[int, tuple[str, ...]] | None = None
     """Until when, and of which messages, the operator was told that a pause at once discards them."""
+    asked: int = 0
+    """Which reading of its state was the latest."""
+    reading_on: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while its conversation is read or replaced: an older one that came late would look like a cut."""
     transcript: Transcript = field(init=False)
 
     def __post_init__(self) -> None:

@@ -15,12 +15,12 @@ from console.connectors.dagger.ledger import Sent
 from console.connectors.dagger.reading import down, text
 from watchfloor.errors import WatchfloorError
 
-MOST: Final = 40
+MOST: Final = 30
 """Messages that are waited for at once; each holds up to two connections."""
 
 
 class Awaiting:
-    """`changed` is told of each message of which something is news: how it went on, and whether that is its answer."""
+    """Each message is told to `delivered`, to `answered`, or to `failed` with the engine's reason."""
 
     def __init__(
         self,

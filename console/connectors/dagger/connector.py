@@ -95,18 +95,20 @@ class DaggerSource:
         past.cancel()
         await self.session.poll()
         self.session.caught_up(before)
+        await self.session.catch_up()
         for agent in self.session.agents.values():
             for sent in agent.ledger.open:
                 self.session.awaiting.begin(graph, sent)
 
     async def run(self) -> None:
-        polling = _task(self._poll())
+        ours = [_task(self._poll()), _task(self._read_conversations())]
         try:
-            await asyncio.gather(polling, *self._reading)
+            await asyncio.gather(*ours, *self._reading)
         except SessionEnded:
             self.session.ended()
         finally:
-            polling.cancel()
+            for task in ours:
+                task.cancel()
 
     async def execute(self, command: Command, by: str) -> Handled:
         return await self._verbs.execute(command, by)
@@ -178,6 +180,17 @@ class DaggerSource:
                 # What happens within this time is read together.
                 await asyncio.sleep(GATHER_S)
             session.wake.clear()
+
+    async def _read_conversations(self) -> None:
+        """By themselves: a long one must not hold up what is known of the agents' states."""
+        while True:
+            await self.session.said.wait()
+            try:
+                await self.session.catch_up()
+            except ConnectionFailed:
+                # Whether contact is lost is for the states to tell.
+                self.session.said.set()
+                await asyncio.sleep(POLL_S)
 
     async def _look_up(self) -> None:
         while self._lost:

@@ -82,7 +82,6 @@ async def _conversation(session: Session, agent: Agent, lost: Lost) -> str:
     if lost.model:
         done = down(agent.read, "snapshot", "model") == lost.model
     else:
-        agent.transcript.reseeded(lost.mode, lost.by)
         conversation = await session.follow(agent)
         done = lost.target is not None and tuple(turn.digest for turn in spoken(conversation)) == lost.target
     return "the conversation was replaced" if done else "the conversation is not the one that was to be set"

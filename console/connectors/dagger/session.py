@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from itertools import islice
+from itertools import count, islice
 from typing import Final
 
 from console.connectors.dagger import queries
@@ -16,7 +16,7 @@ from console.connectors.dagger.ledger import Sent, Stage
 from console.connectors.dagger.reading import Json, down, text
 from console.connectors.dagger.roster import Roster
 from console.connectors.dagger.transcript import Turn, turns
-from watchfloor.errors import StaleTarget, WatchfloorError
+from watchfloor.errors import ConnectionFailed, StaleTarget, WatchfloorError
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice
 from watchfloor.protocol.model import (
@@ -51,6 +51,8 @@ class Session:
         self.agents: dict[str, Agent] = {}
         self.abilities = Abilities({}, frozenset())
         self.wake: Final = asyncio.Event()
+        self.said: Final = asyncio.Event()
+        """A conversation has changed."""
         self.dirty: set[str] = set()
         """Agents to which something may have happened since they were read."""
         self.watched: set[str] = set()
@@ -62,6 +64,8 @@ class Session:
         self._offers = self._offers_waiting = Capabilities()
         self._name = ""
         self._live = False
+        self._asked = count(1)
+        self._unread: dict[str, None] = {}
 
     @property
     def graph(self) -> Graph:
@@ -163,7 +167,8 @@ class Session:
 
     async def poll(self, handles: Iterable[str] | None = None) -> None:
         """Read the state of these agents, or of all. Raises ConnectionFailed."""
-        wanted = [a for h in (list(self.agents) if handles is None else handles) if not (a := self.agents[h]).over]
+        named = list(self.agents) if handles is None else handles
+        wanted = [agent for handle in named if not (agent := self.agents[handle]).over]
         for agent in wanted:
             if agent.id is None:
                 await self._find(agent)
@@ -172,12 +177,17 @@ class Session:
             # With nobody to read, this still tells whether the engine is there.
             await self.graph.ask(queries.ALIVE)
         while batch := list(islice(found, AT_ONCE)):
+            asked = next(self._asked)
             variables: Json = {f"a{n}": agent.id for n, agent in enumerate(batch)}
             data, errors = await self.graph.ask_all(queries.poll(self.abilities, len(batch)), variables)
             for n, agent in enumerate(batch):
                 read = data.get(f"a{n}")
+                if asked < agent.asked:
+                    # A later reading has come before this one.
+                    continue
+                agent.asked = asked
                 if isinstance(read, dict) and read:
-                    await self._take(agent, read)
+                    self._take(agent, read)
                 else:
                     agent.id, agent.unreachable = None, "; ".join(errors[:1]) or "the engine does not know it"
                     self.show(agent)
@@ -198,7 +208,7 @@ class Session:
         if agent.id is None:
             self.show(agent)
 
-    async def _take(self, agent: Agent, read: Json) -> None:
+    def _take(self, agent: Agent, read: Json) -> None:
         before, was = agent.reading, agent.state
         agent.read = read
         agent.name = text(read.get("name")) or agent.name
@@ -214,10 +224,28 @@ class Session:
         self.show(agent)
         self._park(agent)
         if (agent.reading != before or agent.unheard) and (self._everything or agent.handle in self.watched):
-            await self.follow(agent)
+            self._unread[agent.handle] = None
+            self.said.set()
+
+    async def catch_up(self) -> None:
+        """Read the conversations that have changed. Raises ConnectionFailed, and leaves the rest for another time."""
+        self.said.clear()
+        while self._unread:
+            # Taken out first: what changes while it is read is to be read again.
+            handle, _ = self._unread.popitem()
+            try:
+                await self.follow(self.agents[handle])
+            except ConnectionFailed:
+                self._unread[handle] = None
+                raise
 
     async def follow(self, agent: Agent) -> list[Turn]:
         """Read the conversation and tell what of it is new."""
+        async with agent.reading_on:
+            return await self.follow_now(agent)
+
+    async def follow_now(self, agent: Agent) -> list[Turn]:
+        """The same for who holds `agent.reading_on`."""
         if not self.abilities.reads_messages or agent.id is None:
             return []
         try:

@@ -85,14 +85,15 @@ class Transcript:
         self._replies: set[str] = set()
         self._cuts = 0
         self._reseeded_by_us: tuple[ReseedMode, str] | None = None
+        self._sure = False
         self.turns = 0
         """Turns that have ended: answers of the agent that call no tool."""
         self.refs: frozenset[str] = frozenset()
         """The messages of the mailbox that are part of the conversation."""
 
-    def reseeded(self, mode: ReseedMode, by: str) -> None:
-        """What is missing from the conversation next was taken out by us."""
-        self._reseeded_by_us = (mode, by)
+    def reseeded(self, mode: ReseedMode, by: str, *, sure: bool = True) -> None:
+        """What is missing from the conversation next was taken out by us. Not `sure`: if anything is."""
+        self._reseeded_by_us, self._sure = (mode, by), sure
 
     def said(self, reply: str) -> bool:
         """Has the agent said just this, as far as was told?"""
@@ -107,7 +108,7 @@ class Transcript:
         events: list[Event] = []
         mine, self._reseeded_by_us = self._reseeded_by_us, None
         lost = len(self._told) - same
-        if lost or mine:
+        if lost or (mine and self._sure):
             self._cuts += 1
             mode, by = mine or (ReseedMode.REPLACE, "")
             note = f"{lost} of {len(self._told)} messages are gone" if lost else "no message is gone"

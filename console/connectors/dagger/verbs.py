@@ -204,8 +204,11 @@ class Verbs:
                 Primitive.RESEED, agent.handle, by, session.mirror.now(),
                 mode=do.mode, target=built.target, model=built.model,
             )  # fmt: skip
-            await self._once(lost, session.graph.ask(queries.RESEED, {"id": agent.id, "llm": built.id}))
-            agent.transcript.reseeded(do.mode, by)
+            async with agent.reading_on:
+                # Whatever comes of it: a cut that shows next is ours.
+                agent.transcript.reseeded(do.mode, by, sure=False)
+                await self._once(lost, session.graph.ask(queries.RESEED, {"id": agent.id, "llm": built.id}))
+                agent.transcript.reseeded(do.mode, by)
             agent.pending = None
             await self._read(agent, conversation=True)
             return Handled(OutcomeKind.APPLIED, info={"mode": do.mode.value, "state": agent.state.lower()})
