@@ -56,7 +56,7 @@ async def test_a_reseed_that_is_seen_before_its_answer_comes_is_ours() -> None:
         before = len(server.wire)
 
         def read_twice() -> bool:
-            return sum(done["request"]["query"].startswith("query Poll") for done in server.wire[before:]) > 1
+            return len([d for d in server.wire[before:] if d["request"]["query"].startswith("query Poll")]) > 1
 
         # With the second reading what the first one showed has been followed up, had it not to wait.
         await server.until(read_twice)
