@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from console.cli import out
+from console.cli import changing, out
 from console.cli.exits import Usage
 from console.version import VERSION
 from watchfloor.text import Clean
@@ -64,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"watchfloor {VERSION}")
     parser.add_argument("--read-only", action="store_true", help="watch only: no intervention leaves this console")
+    # Given to the consoles that `web` starts: a browser draws them.
+    parser.add_argument("--browser", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(handler="start:bare")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", parser_class=_Parser)
 
@@ -114,6 +116,18 @@ def _applications(verbs: Any) -> None:
     # Given by the console to the demo that it starts: the token is the first line of its standard input, and with the
     # end of that the one ends with the other, however it ends.
     token.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
+
+    web = _verb(
+        verbs,
+        "web",
+        "web:web",
+        "open the console in a browser on this machine (needs watchfloor-console[web])",
+        epilog="Whoever knows the address that it prints is an operator here: it holds a token of its own. Each tab is "
+        "a console of its own. From another machine: ssh -L PORT:127.0.0.1:PORT.",
+    )
+    web.add_argument("urls", metavar="URL", nargs="*", help="hosts, as for connect; without any, as watchfloor alone")
+    web.add_argument("--serve", metavar="HOST:PORT", type=_address, default=("127.0.0.1", 0), help="where to listen")
+    web.add_argument("--demo", action="store_true", help="on the demo")
 
     run = _verb(
         verbs,
@@ -181,9 +195,8 @@ def _interventions(verbs: Any) -> None:
     stop.add_argument("--kill", action="store_true", help="without waiting for its step")
     stop.add_argument("--reason", metavar="T", help="goes along to the session")
 
-    reseed = _intervention(verbs, "reseed", "replace what a session remembers")
-    reseed.add_argument("--mode", choices=("clear",), required=True, help="clear: begin with an empty conversation")
-    for verb in (send, pause, interrupt, resume, stop, reseed):
+    more = changing.arguments(lambda name, does: _intervention(verbs, name, does), _number)
+    for verb in (send, pause, interrupt, resume, stop, *more):
         _how(verb)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
 
-from console.cli import out
+from console.cli import changing, out
 from console.cli.choosing import choose
 from console.cli.exits import Usage
 from console.cli.link import ANSWER_S, Link, attached
@@ -20,7 +20,7 @@ from console.fleet.gate import Gated
 from console.fleet.state import Trail
 from watchfloor.errors import ConnectionFailed, Denied
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import EXIT_CODE, EffectState, OutcomeKind, Primitive, Priority, RequestKind, ReseedMode
+from watchfloor.words import EXIT_CODE, EffectState, OutcomeKind, Primitive, Priority, RequestKind
 
 INCOMPLETE: Final = "its source gave only a part of the action: the rest cannot be read"
 
@@ -104,8 +104,6 @@ def _given(args: Namespace) -> dict[str, Any]:
             return {"interrupt": args.interrupt}
         case "stop":
             return {"kill": args.kill, "reason": args.reason}
-        case "reseed":
-            return {"mode": ReseedMode(args.mode)}
         case "approve" | "deny":
             return {"note": args.note}
         case "answer":
@@ -114,7 +112,7 @@ def _given(args: Namespace) -> dict[str, Any]:
                 "fields": fields(_text(args.fields)) if args.fields is not None else None,
             }
         case _:
-            return {}
+            return changing.given(args, _stdin)
 
 
 def _text(word: str) -> str:
