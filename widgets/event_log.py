@@ -29,6 +29,8 @@ class LogLine(Protocol):
     def tone(self) -> Tone: ...
     @property
     def tail(self) -> Clean: ...  # right-aligned, such as "✓ 3.2 s"
+    @property
+    def matched(self) -> bool: ...  # does it hold what is looked for?
 
 
 class LogLines(Protocol):
@@ -79,18 +81,20 @@ class EventLog(LineView):
         Binding("right", "shift(1)", "Right", show=False),
     ]
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"event-log--cut", "event-log--cursor"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"event-log--cut", "event-log--cursor", "event-log--match"}
     """
     | Class | Description |
     | :- | :- |
     | `event-log--cut` | The mark where a line goes on beyond the edge. |
     | `event-log--cursor` | The ground of the selected line while the keys are here. |
+    | `event-log--match` | What is looked for, in a text. |
     """
 
     DEFAULT_CSS = """
     EventLog {
         & > .event-log--cut { color: $wf-attention; }
         & > .event-log--cursor { background: $wf-cursor; text-style: $wf-cursor-style; }
+        & > .event-log--match { color: $wf-attention; text-style: bold reverse; }
     }
     """
 
@@ -115,6 +119,8 @@ class EventLog(LineView):
         self._marks = marks
         self._lines: LogLines = _NoLines() if lines is None else lines
         self._empty = Clean("")
+        self._status = Clean("")
+        self._needle = ""
         self._following = True
         self._settling = False
         self._top = 0  # absolute number of the line at the top, while not following
@@ -146,6 +152,28 @@ class EventLog(LineView):
     def empty(self, text: Clean) -> None:
         if text != self._empty:
             self._empty = text
+            self.refresh()
+
+    @property
+    def status(self) -> Clean:
+        """What stands at the left of the last line: what is looked for, what is left out."""
+        return self._status
+
+    @status.setter
+    def status(self, status: Clean) -> None:
+        if status != self._status:
+            self._status = status
+            self.refresh(Region(0, self.size.height - _FOOTER_LINES, self.size.width, _FOOTER_LINES))
+
+    @property
+    def needle(self) -> str:
+        """What is marked wherever it stands in a text; case makes no difference."""
+        return self._needle
+
+    @needle.setter
+    def needle(self, needle: str) -> None:
+        if needle != self._needle:
+            self._needle = needle
             self.refresh()
 
     @property
@@ -218,12 +246,12 @@ class EventLog(LineView):
             return self._count - 1
         return max(0, min(self._cursor - self._first, self._count - 1))
 
-    def select(self, place: int) -> None:
-        """Select a line and bring it into sight. The last one is followed, any other one is stayed with."""
+    def select(self, place: int, *, stay: bool = False) -> None:
+        """Select a line and bring it into sight. The last one is followed, unless to `stay`; others are stayed with."""
         if not self._count:
             return
         place = max(0, min(place, self._count - 1))
-        last = place == self._count - 1
+        last = place == self._count - 1 and not stay
         top = self.scroll_offset.y
         self._settling = True
         try:
@@ -303,8 +331,9 @@ class EventLog(LineView):
     def _parts(self, line: LogLine, ground: str = "") -> list[tuple[str, Style]]:
         cut, quiet = self._marks.cut, self.tone("quiet", ground)
         main = self.tone(line.tone if line.tone in _WHOLE else "plain", ground)
+        lead = self._marks.cursor if ground else self._marks.marked if line.matched else " "
         parts = [
-            (self._marks.cursor if ground else " ", self.tone("attention", ground)),
+            (lead, self.tone("attention", ground)),
             (f"{fit(line.time, _TIME, cut)}  ", quiet),
             (f"{fit(line.kind, _KIND, cut)} ", self.tone("quiet" if line.tone == "plain" else line.tone, ground)),
         ]
@@ -329,8 +358,22 @@ class EventLog(LineView):
             parts.append(mark)
             room -= 1
         if width_of(text) > room > 0:
-            return [*parts, (crop(text, room - 1), style), mark]
-        return [*parts, (fit(text, room), style)]
+            return [*parts, *self._found(crop(text, room - 1), style), mark]
+        return [*parts, *self._found(fit(text, room), style)]
+
+    def _found(self, text: str, style: Style) -> list[tuple[str, Style]]:
+        """The text with what is looked for marked in it."""
+        needle, folded = self._needle.casefold(), text.casefold()
+        # Folding may change lengths; then nobody knows where in the text a find is.
+        if not needle or len(folded) != len(text) or needle not in folded:
+            return [(text, style)]
+        match = style + self.paint("match")
+        parts: list[tuple[str, Style]] = []
+        at = 0
+        while (found := folded.find(needle, at)) >= 0:
+            parts += [(text[at:found], style), (text[found : found + len(needle)], match)]
+            at = found + len(needle)
+        return [*parts, (text[at:], style)]
 
     def _footer(self, width: int) -> Strip:
         if self._following:
@@ -339,4 +382,11 @@ class EventLog(LineView):
             text, style = f"{self._marks.newer} {self.unread} new (end)", self.tone("attention")
         else:
             text, style = f"{self._marks.newer} not following (end)", self.tone("quiet")
-        return strip_of([(fit(text, self.line_width, self._marks.cut, right=True), style)], width, self.paint(""))
+        room = max(0, self.line_width - width_of(text) - 2)
+        said = min(width_of(self._status), room)
+        parts = [
+            (" ", self.paint("")),
+            (fit(self._status, said, self._marks.cut), self.tone("attention")),
+            (fit(text, self.line_width - 1 - said, self._marks.cut, right=True), style),
+        ]
+        return strip_of(parts, width, self.paint(""))

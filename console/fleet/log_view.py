@@ -65,6 +65,8 @@ class Line:
     text: Clean
     tone: Tone
     tail: Clean
+    matched: bool = False
+    """Does it hold what is looked for?"""
 
 
 class SessionLog:
@@ -90,7 +92,11 @@ class SessionLog:
     def __len__(self) -> int:
         return len(self._session.log)
 
-    def line(self, i: int, /) -> Line:
+    def entry(self, i: int, /) -> LogEntry:
+        """What line `i` is made from."""
+        return self._session.log.entry(i)
+
+    def line(self, i: int, /, *, matched: bool = False) -> Line:
         """Line `i` of those kept, oldest first."""
         session = self._session
         entry = session.log.entry(i)
@@ -105,7 +111,7 @@ class SessionLog:
             tail = Clean("a part is missing") if entry.holed else Clean(self._glyphs["cut"])
         if more:
             tail = Clean(f"+{more:,} line{'s' if more > 1 else ''}  {tail}".rstrip())
-        return Line(clock_time(fact.at, self._tz), _kind(entry, kind), masked(text), tone, tail)
+        return Line(clock_time(fact.at, self._tz), _kind(entry, kind), masked(text), tone, tail, matched)
 
     def _head(self, entry: LogEntry) -> Clean:
         """The label; of a reseed what it does, which its event leaves out and our own command knows."""

@@ -159,7 +159,6 @@ class Arranging(Writing):
 
 ARRANGES: Final[Mapping[str, Callable[[Arranging], None]]] = MappingProxyType(
     {
-        "filter": lambda screen: screen.open_line(),
         "sort": lambda screen: screen.next_sort(),
         "sort_back": lambda screen: screen.turn_sort(),
         "group": lambda screen: screen.next_group(),

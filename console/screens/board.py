@@ -17,6 +17,7 @@ from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.filter import Filter
 from console.fleet.order import GroupKey, RowKey, Sort
 from console.fleet.row import LETTERS
+from console.fleet.search import Level, LogReader, time_of
 from console.fleet.state import Trail
 from console.fleet.views import (
     RosterView,
@@ -112,7 +113,9 @@ class Board:
         self.card: Final = RequestCard(id="card", marks=self.marks)
         self.bound = False
         self.drawer: Drawer | None = None
-        self._log: SessionLog | None = None
+        self._log: LogReader | None = None
+        self._level = Level.ALL
+        self._query = ""
         self._second = -1
         self._roster_changes = Changes()
         self._roster_rests_until = 0.0
@@ -207,9 +210,62 @@ class Board:
 
     def turn_to(self, key: SessionKey | None) -> None:
         """Show the log of this session."""
-        self._log = None if key is None else SessionLog(self._hub.fleet, key, self._glyphs, self._tz)
+        if key is None:
+            self._log = None
+        else:
+            log = SessionLog(self._hub.fleet, key, self._glyphs, self._tz)
+            self._log = LogReader(log, self._level, self._query)
         self.log.lines = self._log
         self._dirty = True
+
+    @property
+    def reader(self) -> LogReader | None:
+        """The log of the selected session, as it is read."""
+        return self._log
+
+    @property
+    def query(self) -> str:
+        """What is looked for in the log; "": nothing."""
+        return self._query
+
+    def look_for(self, query: str) -> None:
+        """Mark this in the log, from now on."""
+        self._query = self.log.needle = query
+        if self._log is not None:
+            self._log.query = query
+            self._reread()
+
+    def next_level(self) -> Level:
+        """Show less of the log, or all of it again; returns how much."""
+        levels = list(Level)
+        self._level = levels[(levels.index(self._level) + 1) % len(levels)]
+        if self._log is not None:
+            self._log.level = self._level
+            self._reread()
+            # Other lines have other places: what is shown begins anew at the end.
+            self.log.lines = self._log
+        return self._level
+
+    def _reread(self) -> None:
+        assert self._log is not None  # noqa: S101 - for the type checker
+        self._log.take_up()
+        self.log.refresh_log()
+        self._say_of_log()
+
+    def _say_of_log(self) -> None:
+        log, said = self._log, []
+        if log is not None and self._query:
+            at = log.place_of_match(self.log.selected or 0)
+            of = f"{at:,} of {len(log.matches):,}" if at else f"{len(log.matches):,} found"
+            said.append(f"{clean_line(self._query)}: {of}")
+        if log is not None and self._level is not Level.ALL:
+            said.append(f"only {self._level}, {log.hidden:,} left out")
+        self.log.status = Clean("   ".join(said))
+
+    def time_of(self, text: str, now: int) -> int:
+        """The moment that is written here, by the clock of the selected session's source. Raises ValueError."""
+        ahead = self._hub.fleet.sources[self._log.key.source].ahead_ms if self._log is not None else 0
+        return time_of(text, now + ahead, self._tz)
 
     def show_card(self, shown: Shown | None, now: int) -> None:
         """Put this request on the card, or take up how it stands now; None takes it away."""
@@ -306,11 +362,14 @@ class Board:
             self.log.empty = Clean("")
             return
         self._log.now = now
-        self.log.empty = Clean("no events yet")
-        if everything or selected in changes.rewritten:
+        if everything or selected in changes.rewritten or selected in changes.appended:
+            self._log.take_up()
+        self.log.empty = Clean("no events yet" if not self._log.hidden else "nothing but what is left out")
+        if everything or selected in changes.rewritten or (selected in changes.appended and not self._log.plain):
             self.log.refresh_log()
         elif selected in changes.appended:
             self.log.refresh_log(*changes.appended[selected])
+        self._say_of_log()
 
     def _paint_bars(self, now: int) -> None:
         fleet = self._hub.fleet

@@ -15,13 +15,13 @@ from console.actions import ACTIONS, BY_ID, Action, Where
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact
 from console.screens import leaving
-from console.screens.arranging import Arranging
 from console.screens.availability import Standing
 from console.screens.board import Board, FactsPane
 from console.screens.elsewhere import Elsewhere
 from console.screens.handlers import DECIDES, LOOKS, STEERS
 from console.screens.help import HelpScreen, help_items
 from console.screens.interventions import Interventions
+from console.screens.reading import Reading
 from console.screens.rule import Rule
 from console.screens.sizes import size_classes
 from console.screens.too_small import TooSmall
@@ -43,7 +43,7 @@ STYLES: Final = Path(__file__).with_suffix(".tcss")
 TICK_S: Final = 1 / 25
 
 
-class FleetScreen(Arranging):
+class FleetScreen(Reading):
     """The first screen. What it knows is in the hub; here is only where the operator looks, and what was said."""
 
     AUTO_FOCUS = "#roster"

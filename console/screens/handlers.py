@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 from console.fleet.state import Request, Session
 from console.screens import answering, deciding, steering
-from console.screens.arranging import ARRANGES, Arranging
 from console.screens.desk import Desk
+from console.screens.reading import READS, Reading
 
 Decide: TypeAlias = Callable[[Desk, Session, Request], None]
 Steer: TypeAlias = Callable[[Desk, Session], None]
@@ -37,9 +37,9 @@ STEERS: Final[Mapping[str, Steer]] = MappingProxyType(
 )
 
 
-LOOKS: Final[Mapping[str, Callable[[Arranging], None]]] = MappingProxyType(
+LOOKS: Final[Mapping[str, Callable[[Reading], None]]] = MappingProxyType(
     {
-        **ARRANGES,
+        **READS,
         "next": lambda screen: screen.show_next(),
         "open": lambda screen: screen.open_selected(),
         "back": lambda screen: screen.back(),

@@ -164,6 +164,7 @@ class Line:
     kind: Clean = Clean("tool")
     tone: Tone = "plain"
     tail: Clean = Clean("")
+    matched: bool = False
 
 
 @dataclass
