@@ -53,7 +53,10 @@ class Graph:
     ) -> tuple[Json, list[str]]:
         """The same for a document of several parts: the data of those that worked, and the errors of the others."""
         client = self._slow if waits else self._quick
-        answer = await client.post(PATH, {"query": document, "variables": dict(variables or {})})
+        try:
+            answer = await client.post(PATH, {"query": document, "variables": dict(variables or {})})
+        except UnicodeEncodeError:
+            raise Refused("it holds half a character, which cannot be sent") from None
         body = self._body(client, answer)
         errors = [text(obj(error).get("message")) or "an error without words" for error in items(body.get("errors"))]
         if answer.status == 422:

@@ -197,7 +197,9 @@ class Session:
         if not self.abilities.by_handle:
             agent.unreachable = "this engine finds no agent by its handle"
         else:
-            asked: Json = {"handle": agent.handle, "name": agent.name}
+            # A label, whatever becomes of half characters in it.
+            name = agent.name.encode("utf-8", "replace").decode()
+            asked: Json = {"handle": agent.handle, "name": name}
             try:
                 data = await self.graph.ask(queries.by_handle(self.abilities), asked)
             except Refused as refusal:
