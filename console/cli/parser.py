@@ -144,6 +144,16 @@ def _applications(verbs: Any) -> None:
     run.add_argument("--stdin", action="store_true", help="a message from an operator is a line on the program's input")
     run.add_argument("--exit", action="store_true", help="end with the program, and with its status")
 
+    bridge = _verb(
+        verbs,
+        "bridge",
+        "serve:bridge",
+        "serve a foreign system as a host, until Ctrl-C",
+        epilog="Consoles are let in while it is reached, and see it as they would by its own URL.",
+    )
+    _source(bridge)
+    bridge.add_argument("--serve", metavar="HOST:PORT", type=_address, default=("127.0.0.1", 0), help="where to listen")
+
 
 # --- what is there -------------------------------------------------------------------------
 

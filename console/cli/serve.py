@@ -1,4 +1,5 @@
-"""The verbs that serve: `run` makes a program a session, `demo --serve` brings up the demo fleet."""
+"""The verbs that serve: `run` makes a program a session, `demo --serve` brings up the demo fleet, `bridge` serves a
+foreign system natively."""
 
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ from typing import Final
 from console.cli import logs, out
 from console.cli.echo import Echo
 from console.cli.exits import OK, Fail, Usage
-from console.cli.targets import operator
-from console.config import read_token
+from console.cli.targets import named, operator
+from console.config import load, read_token
+from console.connectors.registry import connector_for
 from console.demo.workspace import workspace
+from watchfloor.connector import Connector
 from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
 from watchfloor.harness.base import AttemptSpec, SessionPort
 from watchfloor.harness.process import exit_words
@@ -241,7 +244,40 @@ async def _wind_up(host: Host, session: str, ends: _Ends, over: asyncio.Event) -
             return
 
 
-# --- both ----------------------------------------------------------------------------------
+# --- bridge --------------------------------------------------------------------------------
+
+
+def bridge(args: Namespace) -> int:
+    """Serve a foreign system until Ctrl-C. Raises AddressInUse, ConfigError, ConnectionFailed, Usage, Fail."""
+    logs.keep()
+    (place,) = named(args, load(), [args.url])
+    return asyncio.run(_bridge(args, connector_for(place.target)))
+
+
+async def _bridge(args: Namespace, connector: Connector) -> int:
+    from watchfloor.bridge import Bridge
+    from watchfloor.foreign import ForeignConnector
+
+    if not isinstance(connector, ForeignConnector):
+        raise Usage(f"{clean_line(connector.target.url)} is served by a host already: connect to it as it is")
+    ends, over = _Ends(), asyncio.Event()
+    tokens = _tokens(secrets.token_urlsafe(24))
+    with ends.by_signals():
+        async with Bridge(connector, told=lambda line: out.note(clean_line(line)), tokens=tokens) as host:
+            url = await _serve(host, args.serve)
+            out.note(f"listening on {url}")
+            _note_if_hidden(host)
+            running = asyncio.create_task(host.run())
+            running.add_done_callback(lambda _: over.set())
+            await _first(over, ends.asked)
+            if ends.was_asked:
+                running.cancel()
+            # What ended it by itself is raised here.
+            await asyncio.gather(running, return_exceptions=ends.was_asked)
+    return ends.status
+
+
+# --- all -----------------------------------------------------------------------------------
 
 
 class _Ends:

@@ -51,6 +51,7 @@ from watchfloor.protocol.frames import (
     History,
     HostInfo,
     Recall,
+    UnknownFrame,
     Unwatch,
     Watch,
 )
@@ -210,6 +211,17 @@ class Mirror:
         self._perform(self._core.apply(effects))
 
 
+class ForeignCore(HostCore):
+    """A host's core that tells which sessions its clients look at."""
+
+    looked: Callable[[str], None] | None = None
+
+    def take(self, conn: str, frame: ClientFrame | UnknownFrame, now: int) -> list[HostEffect]:
+        if self.looked is not None and isinstance(frame, Watch | History) and frame.session in self.roster:
+            self.looked(frame.session)
+        return super().take(conn, frame, now)
+
+
 class ForeignConnector:
     """A `watchfloor.connector.Connector` over a `ForeignSource`. `name` and `version` are the foreign system's."""
 
@@ -227,7 +239,7 @@ class ForeignConnector:
         self._clock = clock or _wall_clock
         self._answers_in_s = answers_in_s
         info = HostInfo(name=name, version=version, instance=secrets.token_hex(8))
-        self.core: Final = HostCore(
+        self.core: Final = ForeignCore(
             info, MemoryLog(lambda: secrets.token_hex(4), keep=KEEP_EVENTS), heartbeat_s=HEARTBEAT_S, beats=False
         )
         self.mirror: Final = Mirror(self.core, self._perform, self._clock)
@@ -239,6 +251,7 @@ class ForeignConnector:
         self._owed: dict[str, None] = {}
         """Commands that were handed to us and whose outcome the console has not got."""
         self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._outlet: Callable[[list[HostEffect]], None] | None = None
 
     @property
     def target(self) -> Target:
@@ -275,19 +288,52 @@ class ForeignConnector:
         self._perform(self.core.take(link.conn, frame, self._clock()))
 
     def _perform(self, effects: list[HostEffect]) -> None:
+        if self._outlet is not None:
+            self._outlet(effects)
+            return
         link = self._link
         for effect in effects:
             match effect:
                 case SendFrame() if link is not None and effect.conn == link.conn:
                     link.put(effect)
                 case Forward(command=command, by=by):
-                    task = asyncio.get_running_loop().create_task(self._execute(command, by))
-                    self._under_way[command.id] = task
-                    task.add_done_callback(lambda _, id=command.id: self._under_way.pop(id, None))  # type: ignore[misc]
+                    self.forward(command, by)
                 case _:
                     pass
         if link is not None and self.core.wants_flush:
             link.flush_soon()
+
+    def forward(self, command: Command, by: str) -> None:
+        """Have the foreign system carry out a command; the core is told what became of it."""
+        task = asyncio.get_running_loop().create_task(self._execute(command, by))
+        self._under_way[command.id] = task
+        task.add_done_callback(lambda _, id=command.id: self._under_way.pop(id, None))  # type: ignore[misc]
+
+    def serve_through(self, outlet: Callable[[list[HostEffect]], None], looked: Callable[[str], None]) -> None:
+        """Somebody else connects clients to the core and carries out what it decides, instead of `connect`.
+
+        `looked` is told which session a client looks at.
+        """
+        self._outlet = outlet
+        self.core.looked = looked
+
+    async def fetch(self, session: str) -> bool:
+        """Fetch the details of a session that is looked at; False, and a notice, where that did not work."""
+        try:
+            await self.source.watch(session)
+        except (WatchfloorError, OSError) as fault:
+            if session in self.mirror:
+                text = f"its details could not be fetched: {fault}"
+                self.mirror.emit(session, Notice(at=0, level=Level.WARNING, text=text))
+            return False
+        return True
+
+    async def end_commands(self) -> None:
+        """What is under way will not be answered any more."""
+        waiting = list(self._under_way.values())
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
 
     def flush(self) -> None:
         """Tell what happened since the last time."""
@@ -353,10 +399,7 @@ class ForeignConnector:
         self.core.disconnect(link.conn)
         if self._link is link:
             self._link = None
-        waiting = list(self._under_way.values())
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await self.end_commands()
         await self.source.close()
 
 
@@ -453,13 +496,8 @@ class ForeignLink:
         return task
 
     async def _fetch(self, session: str) -> None:
-        try:
-            await self._connector.source.watch(session)
-        except (WatchfloorError, OSError) as fault:
+        if not await self._connector.fetch(session):
             self._fetched.pop(session, None)
-            if session in self._connector.mirror:
-                text = f"its details could not be fetched: {fault}"
-                self._connector.mirror.emit(session, Notice(at=0, level=Level.WARNING, text=text))
 
     def let_go(self, session: str) -> None:
         """The session is looked at no more."""

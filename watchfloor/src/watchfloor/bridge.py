@@ -1,0 +1,121 @@
+"""A foreign system, served as a host: its connector's core behind the shell of our own host.
+
+    async with Bridge(connector, tokens=...) as bridge:
+        await bridge.serve("127.0.0.1", 7340)
+        await bridge.run()
+
+Clients are let in only while the foreign system is reached, and are sent away when it is lost: they see that it is
+not there, as if they had dialled it themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any, Final
+
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+
+from watchfloor.errors import ConnectionFailed, ConnectionLost
+from watchfloor.foreign import ForeignConnector
+from watchfloor.host.effects import Close, Forward, HostEffect
+from watchfloor.host.server import DRAINING, Host
+from watchfloor.logs import logger
+
+FIRST_DELAY_S: Final = 0.5
+LONGEST_DELAY_S: Final = 30.0
+_log = logger(__name__)
+
+
+class Bridge(Host):
+    """Serves what a connector of a foreign system knows and can do. Agents of its own it has none.
+
+    `told` is called with a line for people whenever the foreign system is reached or lost.
+    """
+
+    def __init__(
+        self,
+        connector: ForeignConnector,
+        *,
+        told: Callable[[str], None] = lambda line: None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        **rest: Any,
+    ) -> None:
+        """`rest`: what a `Host` takes."""
+        super().__init__(name=connector.core.info.name, **rest)
+        self._core = connector.core
+        self._foreign = connector
+        self._told = told
+        self._sleep = sleep
+        self._why = "it is not reached yet"
+        self._looking: dict[str, asyncio.Task[bool]] = {}
+        self.reached = asyncio.Event()
+        """Set while the foreign system is reached."""
+        connector.serve_through(self.perform, self._looked)
+
+    async def run(self) -> None:
+        """Keep the foreign system connected, until cancelled.
+
+        Raises ConnectionFailed where another try is of no use.
+        """
+        tries = 0
+        while True:
+            try:
+                await self._connected()
+                tries = 0
+                self._why = "it has ended the connection"
+            except ConnectionFailed as failure:
+                if not failure.retry:
+                    raise
+                tries = 0 if isinstance(failure, ConnectionLost) else tries + 1
+                self._why = str(failure)
+            finally:
+                await self._lost()
+            self._told(self._why)
+            # Many bridges that lost one server do not come back in step.
+            ceiling = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2.0 ** min(tries, 16))
+            await self._sleep(random.uniform(0, ceiling))  # noqa: S311 - nobody gains by guessing it
+
+    async def _connected(self) -> None:
+        await self._foreign.source.open()
+        self.reached.set()
+        self._told(f"{self._foreign.target.name} is reached")
+        await self._foreign.source.run()
+
+    async def _lost(self) -> None:
+        self.reached.clear()
+        for task in self._looking.values():
+            task.cancel()
+        self._looking.clear()
+        await self._foreign.end_commands()
+        self._flush_now()
+        self.perform([Close(conn=conn, code=DRAINING, why=self._why[:100]) for conn in self._core.connections()])
+        await self._foreign.source.close()
+
+    def perform(self, effects: list[HostEffect]) -> None:
+        super().perform(effects)
+        for effect in effects:
+            if isinstance(effect, Forward):
+                self._foreign.forward(effect.command, effect.by)
+
+    def _looked(self, session: str) -> None:
+        if session not in self._looking:
+            task = self._looking[session] = asyncio.create_task(self._foreign.fetch(session))
+            task.add_done_callback(lambda done: self._fetched(session, done))
+
+    def _fetched(self, session: str, task: asyncio.Task[bool]) -> None:
+        if task.cancelled():
+            return
+        if (fault := task.exception()) is not None:
+            _log.error("the connector of %r failed", self._foreign.target.name, exc_info=fault)
+        elif not task.result():
+            self._looking.pop(session, None)
+
+    def _admit(self, ws: ServerConnection, request: Request) -> Response | None:
+        refused = super()._admit(ws, request)
+        if refused is None and not self.reached.is_set():
+            return ws.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"{self._foreign.target.name}: {self._why}\n")
+        return refused
