@@ -239,3 +239,16 @@ async def test_the_past_is_shown_as_it_ended() -> None:
             since = seen.summary(agent.handle).since
             assert since is not None
             assert since <= server.engine.telemetry.now_ns // 1_000_000
+
+
+async def test_telemetry_that_is_missing_after_a_break_ends_no_agent() -> None:
+    async with DaggerServer() as server, desk(server) as seen:
+        agent = await in_state(server.engine, "RUNNING", "still there")
+        await seen.reads(agent.handle, "running")
+        await seen.close()
+        server.no_telemetry = True
+        await seen.connect()
+        await seen.until(lambda: any("no telemetry" in text for text in seen.notices(HERE)))
+        assert seen.summary(agent.handle).lifecycle is Lifecycle.RUNNING
+        agent.pause(True)
+        await seen.reads(agent.handle, "paused")

@@ -15,6 +15,7 @@ from console.connectors.dagger.feed import LOGS, TRACES, Feed, SessionEnded
 from console.connectors.dagger.graph import Graph
 from console.connectors.dagger.lost import Lost, look
 from console.connectors.dagger.reading import text
+from console.connectors.dagger.roster import Roster
 from console.connectors.dagger.session import HERE, Session
 from console.connectors.dagger.telemetry import records, spans
 from console.connectors.dagger.verbs import Verbs
@@ -89,12 +90,13 @@ class DaggerSource:
         self.session.begin(graph, can, name)
         self._feeds = [Feed(graph.streams, TRACES, "spans", self._spans), Feed(graph.streams, LOGS, "logs", self._logs)]
         self._reading = [_task(self._follow(feed)) for feed in self._feeds]
-        past = _task(self._past())
+        past = asyncio.get_running_loop().create_task(self._past())
         # A stream that cannot be read says so at once: nothing has to be waited for then.
         await asyncio.wait({past, *self._reading}, return_when=asyncio.FIRST_COMPLETED)
+        whole = past.done() and past.result()
         past.cancel()
         await self.session.poll()
-        self.session.caught_up(before)
+        self.session.caught_up(before if whole else Roster())
         await self.session.catch_up()
         for agent in self.session.agents.values():
             for sent in agent.ledger.open:
@@ -135,8 +137,9 @@ class DaggerSource:
 
     # --- reading
 
-    async def _past(self) -> None:
-        await asyncio.gather(*(feed.past() for feed in self._feeds))
+    async def _past(self) -> bool:
+        """Was all read that had happened before?"""
+        return all(await asyncio.gather(*(feed.past() for feed in self._feeds)))
 
     async def _follow(self, feed: Feed) -> None:
         try:

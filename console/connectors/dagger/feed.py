@@ -35,16 +35,26 @@ class Feed:
         self._heard = asyncio.Event()
         self._subscribed = asyncio.Event()
 
-    async def past(self) -> None:
-        """Wait until what happened before has been read, as far as can be told."""
+    async def past(self) -> bool:
+        """Wait until what happened before has been read, as far as can be told. False: it took too long."""
         try:
             async with asyncio.timeout(PAST_S):
                 await self._subscribed.wait()
-                while True:
-                    self._heard.clear()
-                    await asyncio.wait_for(self._heard.wait(), QUIET_S)
+                while await self._hears():
+                    pass
         except TimeoutError:
-            return
+            return False
+        return True
+
+    async def _hears(self) -> bool:
+        """Does something come soon?"""
+        self._heard.clear()
+        try:
+            async with asyncio.timeout(QUIET_S):
+                await self._heard.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def run(self) -> None:
         """Read on, for ever. Raises SessionEnded, Denied, NotAHost where there is no such stream, and

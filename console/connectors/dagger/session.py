@@ -87,7 +87,7 @@ class Session:
         self.show_session(Lifecycle.IDLE, None)
 
     def caught_up(self, before: Roster) -> None:
-        """The past was read: an agent that was in the roster and is not is one of a session that is gone."""
+        """The past was read: who was in the roster `before` and is not now is of a session that is gone."""
         self._live = True
         for handle in self.roster.agents:
             self.show(self.agents[handle])
