@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar
 
+from console.connectors.codex import notes
 from console.connectors.codex.acting import Acting
 from console.connectors.codex.feed import Feed, Want
 from console.connectors.codex.offers import Methods
@@ -372,7 +373,10 @@ class CodexSource:
 
 def _hello(target: Target) -> Json:
     client = {"name": target.client, "title": "Watchfloor", "version": target.version}
-    return {"clientInfo": client, "capabilities": {"experimentalApi": True}}
+    return {
+        "clientInfo": client,
+        "capabilities": {"experimentalApi": True, "optOutNotificationMethods": sorted(notes.IGNORED)},
+    }
 
 
 def _version(agent: str) -> str:

@@ -8,7 +8,6 @@ from console.connectors.codex.forms import answers_to, content_of
 from console.connectors.codex.read import Json, each, part
 from console.connectors.codex.requests import (
     ALWAYS,
-    ELICITATION,
     EXECPOLICY,
     FOR_SESSION,
     NETWORK,
@@ -97,7 +96,3 @@ def stood(asked: Asked, do: DoApprove | DoAnswer, fate: Fate) -> bool | None:
 def contrary(asked: Asked, do: DoApprove | DoAnswer) -> OptionKind:
     """What somebody else has done whose answer counted instead of ours."""
     return OptionKind.ALLOW if kind_of(asked, do) is OptionKind.DENY else OptionKind.DENY
-
-
-def is_elicitation(asked: Asked) -> bool:
-    return asked.method == ELICITATION

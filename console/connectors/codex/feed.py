@@ -100,7 +100,7 @@ class Feed:
             self.asking.nothing_waits(thread)
 
     def _unloaded(self, thread: Thread) -> None:
-        thread.joined, thread.turn, thread.compacting = False, None, False
+        thread.joined, thread.turn = False, None
         if thread.begun:
             self.turns.unloaded(thread, self._mirror.now())
         self.asking.all_gone(thread, "the server has unloaded its thread")

@@ -56,10 +56,6 @@ class Methods:
     def __contains__(self, method: str) -> bool:
         return self._known is None or method in self._known
 
-    @property
-    def told(self) -> bool:
-        return self._known is not None
-
 
 def capabilities_of(thread: Thread, has: Methods) -> Capabilities:
     """What the thread advertises."""

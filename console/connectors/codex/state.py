@@ -52,7 +52,6 @@ class Thread:
     """Its past was read."""
     watched: bool = False
     turn: str | None = None
-    compacting: bool = False
     ended_turns: dict[str, str] = field(default_factory=dict)
     """Turns that are over and may have left something open -> how they ended."""
     error: str | None = None

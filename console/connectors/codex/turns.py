@@ -65,8 +65,6 @@ class Turns:
         thread.begun[id] = Begun(item, turn, since, waits=id in _awaited(thread))
         if items.kind_of(item) == items.FILES:
             thread.changes[id] = each(item, "changes")
-        if items.kind_of(item) == items.COMPACTION:
-            thread.compacting = True
         self._mirror.emit(thread.id, *items.begun(item, turn, since))
 
     def patch(self, thread: Thread, params: Json) -> None:
@@ -79,8 +77,6 @@ class Turns:
         id = items.id_of(item)
         known = thread.begun.pop(id, None)
         thread.changes.pop(id, None)
-        if items.kind_of(item) == items.COMPACTION:
-            thread.compacting = False
         since = number(item, "startedAtMs") or (known.since if known is not None else at)
         ours = self._mail(thread, item, turn, at)
         # The beginning is told again: where it was before, its key drops it.
@@ -117,7 +113,6 @@ class Turns:
         id, status = text(turn, "id") or "", text(turn, "status") or ""
         if thread.turn == id:
             thread.turn = None
-        thread.compacting = False
         for fate in thread.fates.values():
             fate.turn_ended = status
         self._mirror.emit(thread.id, *turn_events(turn, at))
