@@ -110,6 +110,8 @@ async def test_a_failed_agent_keeps_its_mail_until_it_is_retried() -> None:
         handle = await addressed(seen, await in_state(server.engine, "FAILED"))
         await seen.do(handle, DoSend(text="more"))
         await seen.until(lambda: seen.mail(handle, "#2") == ["sent"])
+        warned = await seen.do(handle, DoPause(interrupt=True))
+        assert (warned.outcome, "may discard message #2" in (warned.reason or "")) == (OutcomeKind.REFUSED, True)
         await seen.do(handle, DoResume())
         server.engine.models.release(2)
         await seen.until(lambda: "echo: more" in seen.texts(handle))

@@ -120,7 +120,9 @@ class Verbs:
             return None
         agent.warned = (now + CONFIRM_MS, waiting)
         which = f"message {waiting[0]}, which waits" if len(waiting) == 1 else f"{len(waiting)} messages that wait"
-        reason = f"this would discard {which}: pause at once again within {CONFIRM_MS // 1000} s to do so"
+        # Of a failed agent the engine's own words say that it keeps them, and its source that it does not.
+        does = "may" if agent.state == "FAILED" else "would"
+        reason = f"this {does} discard {which}: pause at once again within {CONFIRM_MS // 1000} s to do so"
         return Handled(OutcomeKind.REFUSED, reason=reason, info={"discards": list(waiting)})
 
     async def _stop(self, agent: Agent, by: str, kill: bool) -> Handled:
