@@ -41,7 +41,7 @@ TEMPLATE: Final = """\
 #
 # [keys]
 # approve = "f2"
-# next = "n,i"
+# next = "w,i"
 
 # A source is a host that the console connects to. Hosts of yours on this machine are found without an entry.
 #

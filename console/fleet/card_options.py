@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from console.fleet.decide import option_deny, option_once
+from console.fleet.decide import TOO_LARGE, option_deny, option_once
 from console.fleet.facts import OptionFact, RequestFact
 from console.fleet.gate import Allowed, Greyed, can
 from console.fleet.state import Request, Session
@@ -73,11 +73,15 @@ class _Maker:
 def _approval(fact: RequestFact, make: _Maker) -> tuple[CardOption, ...]:
     options: list[CardOption] = []
     once, deny = option_once(fact), option_deny(fact)
-    if once is not None:
+    if fact.too_large and any(o.kind is not OptionKind.DENY for o in fact.options):
+        options.append(make("approve", "Approve", TOO_LARGE, enabled=False))
+    elif once is not None:
         options.append(make("approve", "Approve once", f"this, now; {THEN[once.then]}{_called(once, fact)}"))
     elif any(o.kind is OptionKind.ALLOW for o in fact.options):
         options.append(make("approve", "Approve once", "it offers no option for just this once", enabled=False))
     rest = [o for o in fact.options if o is not once and o is not deny]
+    if fact.too_large:
+        rest = [o for o in rest if o.kind is OptionKind.DENY]
     if rest:
         options.append(make("options", "More", "; ".join(_named(o) for o in rest)))
     if deny is not None:

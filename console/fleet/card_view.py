@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from console.fleet.card_options import CardOption, options_of
-from console.fleet.decide import Moment, arming_ms, ended
+from console.fleet.decide import TOO_LARGE, Moment, arming_ms, ended
 from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
@@ -131,7 +131,7 @@ def _action(action: ActionFact) -> CardAction:
     text = action.text + (f"\n{action.diff}" if action.diff else "")
     lines = tuple(Clean(line) for line in text.split("\n")) if text else ()
     size = f"{len(lines)} line{'s' if len(lines) != 1 else ''}, {len(text):,} chars" if lines else ""
-    return CardAction(action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete)
+    return CardAction(action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete or not action.whole)
 
 
 def _field(field: FieldFact, entered: str) -> CardField:
@@ -155,6 +155,8 @@ def _flags(store: Store, session: Session, source: Source, request: Request, now
         flags.append((Clean(f"cannot be decided: {fact.fault}"), "failed"))
     elif not fact.sound:
         flags.append((Clean("cannot be decided: its digest is not that of its text"), "failed"))
+    if fact.too_large and request.open:
+        flags.append((Clean(TOO_LARGE), "failed"))
     flags += _hidden(fact)
     if not request.open:
         return tuple(flags)

@@ -57,6 +57,10 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
 
+TOO_LARGE: Final = "too large to be shown whole: deny it, or decide where it can be read"
+"""Why nothing but a denial is taken for an action of which this console keeps a part only."""
+
+
 def option_once(fact: RequestFact) -> OptionFact | None:
     """The option that allows exactly this, once. None where the request offers only wider ones: never widen."""
     return next((o for o in fact.options if o.kind is OptionKind.ALLOW and _narrow(o, Scope.ONCE)), None)
@@ -116,6 +120,8 @@ def decide(
     option = _option(fact, intent)
     if isinstance(option, Refusal):
         return option
+    if fact.too_large and (option is None or option.kind is not OptionKind.DENY):
+        return Refusal(OutcomeKind.INVALID, TOO_LARGE)
     refusal = (
         _not_as_read(request, option, intent, moment)
         or _lands_elsewhere(session, profile, request, intent)

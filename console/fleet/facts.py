@@ -70,7 +70,7 @@ class ActionFact:
 
     `line` is the same for places of one line: the command with its line breaks visible, arguments as `name: value`
     behind the name of their tool. `hidden` counts the code points that cleaning made visible in it; `complete` False:
-    cut at its source, or at the intake because it was longer than can be shown.
+    cut at its source, or (`whole` False as well) at the intake, because it was longer than can be shown.
     """
 
     tool: Clean
@@ -81,6 +81,7 @@ class ActionFact:
     call: str | None
     complete: bool
     hidden: int
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,11 @@ class RequestFact:
     digest: str
     sound: bool
     fault: Clean | None = None
+
+    @property
+    def too_large(self) -> bool:
+        """Is there more of what it asks than this console shows?"""
+        return any(not action.whole for action in self.actions)
 
     @property
     def unread(self) -> bool:

@@ -133,7 +133,7 @@ def can(
     if refusal is not None:
         return Greyed(refusal.reason)
     asked_for = {Primitive.APPROVE: RequestKind.APPROVAL, Primitive.ANSWER: RequestKind.QUESTION}.get(primitive)
-    if asked_for is not None and not any(request.kind is asked_for for request in session.open_requests()):
+    if asked_for is not None and not session.asks(asked_for):
         return Greyed(UNASKED[primitive])
     if (reason := session.blocked.get(primitive)) is not None:
         return Greyed(reason)

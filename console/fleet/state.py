@@ -153,6 +153,7 @@ class Session:
     requests: dict[str, Request] = field(default_factory=dict)
     """All requests of the session that are remembered, by id."""
     _waiting: list[Request] | None = field(default=None, repr=False, compare=False)
+    _asked: frozenset[RequestKind] = field(default=frozenset(), repr=False, compare=False)
     version: int = 0
     """Grows with every change of anything but the log."""
 
@@ -170,8 +171,13 @@ class Session:
             waiting = [request for request in self.requests.values() if request.open]
             if len(waiting) > 1:
                 waiting.sort(key=lambda r: (r.asked_at or LATEST, r.key.request))
-            self._waiting = waiting
+            self._waiting, self._asked = waiting, frozenset(request.kind for request in waiting)
         return self._waiting
+
+    def asks(self, kind: RequestKind) -> bool:
+        """Does a request of this kind wait for a human?"""
+        self.open_requests()
+        return kind in self._asked
 
     def asked_anew(self) -> None:
         """Its requests change: who asks next what waits has to look again."""

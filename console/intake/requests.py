@@ -114,6 +114,7 @@ def _action(action: Action, room: Room, reading: Reading) -> ActionFact:
     text, all_of_text = room.take("\n".join(parts), more)
     diff, all_of_diff = room.take(action.diff) if action.diff is not None else (None, True)
     named = (action.tool, action.cwd or "")
+    whole = all_of_text and all_of_diff and all(len(name) <= KEEP_LINE for name in named)
     return ActionFact(
         tool=line(action.tool),
         text=clean(text),
@@ -121,8 +122,9 @@ def _action(action: Action, room: Room, reading: Reading) -> ActionFact:
         cwd=a_line(action.cwd),
         diff=clean(diff) if diff is not None else None,
         call=reading.an_id("call", action.call),
-        complete=action.complete and all_of_text and all_of_diff and all(len(name) <= KEEP_LINE for name in named),
+        complete=action.complete and whole,
         hidden=sum(count_hidden(text) for text in (*(name[:KEEP_LINE] for name in named), text, diff or "")),
+        whole=whole,
     )
 
 

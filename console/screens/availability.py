@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from console.actions import Action, Needs
-from console.fleet.decide import option_deny, option_once
+from console.actions import BY_ID, Action, Needs
+from console.fleet.decide import TOO_LARGE, option_deny, option_once
 from console.fleet.facts import OptionFact, ProfileFact, RequestFact, SessionKey
 from console.fleet.gate import Allowed, Greyed, Hidden, can
 from console.fleet.state import Request
@@ -70,6 +70,10 @@ def standing(
     verdict = can(store, key, primitive, now, read_only=read_only)
     if isinstance(verdict, Hidden):
         return Standing(False, label, _not_offered(profile, primitive))
+    if action.id == "deny_reason" and request is not None and request.kind is RequestKind.QUESTION:
+        # The key works as the one without a reason, which has the place in the footer.
+        stands = standing(store, BY_ID["deny"], key, request, now, read_only=read_only)
+        return Standing(False, stands.label, stands.reason)
     if action.primitive is Primitive.STOP and session.lifecycle is Lifecycle.STOPPED:
         return Standing(True, label, Clean("stopped already"))
     if (missing := _detail_missing(action, profile)) is not None:
@@ -123,6 +127,8 @@ def _not_decidable(action: Action, request: Request | None) -> Standing | None:
         return Standing(action.id not in _ONLY_WITH_REQUEST, label, Clean("nothing waits here"))
     if fact is None:
         return Standing(True, label, Clean("its text has not come yet"))
+    if fact.too_large and action.option is OptionKind.ALLOW:
+        return Standing(True, label, Clean(TOO_LARGE))
     if action.option is not None and _OFFERS[action.option](fact) is None:
         word = "approve it just this once" if action.option is OptionKind.ALLOW else "deny it"
         return Standing(False, label, Clean(f"this request offers no way to {word}"))

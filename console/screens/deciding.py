@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from console.fleet.decide import option_deny, option_once
+from console.fleet.decide import TOO_LARGE, option_deny, option_once
 from console.fleet.facts import Intent, OptionFact, RequestFact
 from console.fleet.state import Request, Session
 from console.screens.asking import NOTHING, Answer, Ask, Choice, TextBox
@@ -49,7 +49,10 @@ def deny(desk: Desk, session: Session, request: Request) -> None:
 
 
 def deny_reason(desk: Desk, session: Session, request: Request) -> None:
-    """Ask for a reason, then deny with it."""
+    """Ask for a reason, then deny with it. A question is declined at once: an answer carries no reason."""
+    if request.kind is RequestKind.QUESTION:
+        deny(desk, session, request)
+        return
     option = _single(desk, request, OptionKind.DENY, "deny")
     if option is None:
         return
@@ -85,7 +88,7 @@ def options(desk: Desk, session: Session, request: Request) -> None:
             option.label,
             option_note(option),
             tone="failed" if option.persists or option.scope not in (Scope.ONCE, Scope.TURN) else "plain",
-            blocked=Clean("editing the action is not possible here") if option.kind is OptionKind.EDIT else NOTHING,
+            blocked=_blocked(fact, option),
         )
         for key, option in zip(choice_keys(len(fact.options)), fact.options, strict=True)
     ]
@@ -99,6 +102,12 @@ def options(desk: Desk, session: Session, request: Request) -> None:
             ended=ended(request),
         )
     )
+
+
+def _blocked(fact: RequestFact, option: OptionFact) -> Clean:
+    if option.kind is OptionKind.EDIT:
+        return Clean("editing the action is not possible here")
+    return Clean(TOO_LARGE) if fact.too_large and option.kind is not OptionKind.DENY else NOTHING
 
 
 # --- options -------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ one would be painted whole at every change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from textual import on
@@ -204,10 +204,13 @@ class Drawer(Vertical):
             if len(self._drafts) > _DRAFTS_MOST:
                 del self._drafts[next(iter(self._drafts))]
 
-    def forget(self, drafts: Drafts) -> None:
-        """These texts were sent."""
-        for draft in drafts:
-            self._drafts.pop(draft, None)
+    def forget(self, drafts: Drafts) -> dict[Hashable, str]:
+        """These texts are sent; returns them, for the case that they do not arrive."""
+        return {draft: self._drafts.pop(draft) for draft in drafts if draft in self._drafts}
+
+    def restore(self, drafts: Mapping[Hashable, str]) -> None:
+        """These texts were not delivered: they are there again, unless something newer was written meanwhile."""
+        self._drafts = {**drafts, **self._drafts}
 
     def _taken(self, places: tuple[int, ...]) -> None:
         ask = self._ask

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ from console.actions import Action
 from console.fleet.apply import Fleet
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.gate import Gated
-from console.fleet.state import Request, Session
+from console.fleet.state import Request, Session, Trail
 from console.fleet.wording import name_by_key
 from console.screens import batch, steering
 from console.screens.asking import Ask, Drafts
@@ -18,6 +19,7 @@ from console.screens.availability import Standing, standing
 from console.screens.deciding import decision
 from console.screens.handlers import Decide, Steer
 from watchfloor.text import Clean
+from watchfloor.words import OutcomeKind
 from widgets.tones import Tone
 
 if TYPE_CHECKING:
@@ -207,14 +209,23 @@ class Interventions:
         if trail.id not in self.fleet.trails:
             self.say(trail.reason, "attention")
             return
-        if self._board.drawer is not None:
-            self._board.drawer.forget(drafts)
+        texts = self._board.drawer.forget(drafts) if self._board.drawer is not None else {}
         if gated.notes:
             self.say(Clean("; ".join(gated.notes)))
-        self._begin(self._hub.dispatch(trail))
+        self._begin(self._dispatch([trail], texts))
+
+    async def _dispatch(self, trails: Sequence[Trail], texts: Mapping[Hashable, str]) -> None:
+        """Send these; what one of them did not deliver may be sent once more."""
+        await asyncio.gather(*(self._hub.dispatch(trail) for trail in trails))
+        if any(trail.outcome is OutcomeKind.UNDELIVERED for trail in trails) and self._board.drawer is not None:
+            self._board.drawer.restore(texts)
+            if texts:
+                self.say(
+                    Clean("not delivered: what you wrote is kept, and stands there when you write again"), "attention"
+                )
 
     def submit_all(self, meant: Sequence[batch.Meant], drafts: Drafts = ()) -> None:
-        sent = 0
+        sent: list[Trail] = []
         kept: list[str] = []
         for one in meant:
             gated = self._hub.gate(one.command)
@@ -224,14 +235,14 @@ class Interventions:
             if not why:
                 trail = self._hub.begin(one.command)
                 if trail.id in self.fleet.trails:
-                    self._begin(self._hub.dispatch(trail))
-                    sent += 1
+                    sent.append(trail)
                     continue
                 why = trail.reason
             kept.append(f"{name_by_key(self.fleet.sessions, one.command.target)}: {why}")
-        if sent and self._board.drawer is not None:
-            self._board.drawer.forget(drafts)
-        said = f"{meant[0].command.primitive.value} sent to {sent:,} of {len(meant):,}"
+        if sent:
+            texts = self._board.drawer.forget(drafts) if self._board.drawer is not None else {}
+            self._begin(self._dispatch(sent, texts))
+        said = f"{meant[0].command.primitive.value} sent to {len(sent):,} of {len(meant):,}"
         self.say(Clean("; ".join([said, *kept])), "attention" if kept else "plain")
 
     def _renewed(self, intent: Intent, session: Session) -> Intent:

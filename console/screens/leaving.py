@@ -57,7 +57,8 @@ def _ends_with_us(store: Store, ours: frozenset[str], session: Session) -> bool:
     profile = store.profile(session)
     return (
         session.owned
-        or session.key.source in ours
+        # Of one that is no longer heard nobody knows whether it has not ended already.
+        or (session.key.source in ours and store.sources[session.key.source].lost_since is None)
         or (profile is not None and bool(profile.traits.get("ends_with_client")))
     )
 

@@ -72,8 +72,8 @@ def test_an_operator_may_move_keys_by_the_ids_of_actions() -> None:
 
 
 def test_a_key_may_be_taken_from_one_action_by_giving_it_another() -> None:
-    keys = keymap(ACTIONS, {"approve": ("d",), "deny": ("n",)})
-    assert (keys.shown("approve"), keys.shown("deny")) == ("d", "n")
+    keys = keymap(ACTIONS, {"approve": ("d",), "deny": ("w",)})
+    assert (keys.shown("approve"), keys.shown("deny")) == ("d", "w")
 
 
 def test_an_action_may_be_left_without_a_key() -> None:

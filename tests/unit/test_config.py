@@ -28,7 +28,7 @@ audit = "required"
 mouse = false
 ascii = true
 reduced_motion = true
-keys = { approve = "f2", next = "n, ?", help = ["f1", ","], reseed = "" }
+keys = { approve = "f2", next = "w, ?", help = ["f1", ","], reseed = "" }
 
 [[source]]
 name = "farm"
@@ -53,7 +53,7 @@ token_file = "lab.token"
         mouse=False,
         ascii=True,
         reduced_motion=True,
-        keys={"approve": ("f2",), "next": ("n", "question_mark"), "help": ("f1", "comma"), "reseed": ()},
+        keys={"approve": ("f2",), "next": ("w", "question_mark"), "help": ("f1", "comma"), "reseed": ()},
     )
 
 

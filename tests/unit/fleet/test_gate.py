@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from console.fleet.decide import option_deny, option_once
-from console.fleet.facts import Intent, Refusal, Seen
+from console.fleet.decide import TOO_LARGE, option_deny, option_once
+from console.fleet.facts import Intent, Refusal, RequestFact, RequestKey, Seen
 from console.fleet.gate import Allowed, Gated, Greyed, Hidden, can, gate
+from console.intake.bounds import KEEP_ACTION
 from tests.unit.fleet.scripted import ALLOW, ALWAYS, DENY, ScriptedHost
 from watchfloor.protocol import model as m
 from watchfloor.words import Contact, OptionKind, OutcomeKind, Primitive, Priority, ReseedMode, Role
@@ -597,3 +598,22 @@ def test_approve_and_answer_need_something_to_decide(host: ScriptedHost) -> None
     assert may(host, Primitive.ANSWER) == Greyed("no question is open")
     host.decide("r1")
     assert may(host, Primitive.APPROVE) == Greyed("nothing waits for approval")
+
+
+def test_of_what_cannot_be_shown_whole_only_a_denial_is_taken(host: ScriptedHost) -> None:
+    asked = host.ask(text="x" * (KEEP_ACTION + 1))
+    for option in ("yes", "always"):
+        kind, reason = refused(host, host.decision(asked, option))
+        assert (kind, reason) == (OutcomeKind.INVALID, TOO_LARGE)
+    assert passed(host, host.decision(asked, "no")).option == option_deny(fact_of(host, asked))
+
+
+def test_what_its_source_cut_is_another_matter(host: ScriptedHost) -> None:
+    assert not fact_of(host, host.ask("r1", complete=False)).too_large
+    assert fact_of(host, host.ask("r2", text="x" * (KEEP_ACTION + 1), complete=False)).too_large
+
+
+def fact_of(host: ScriptedHost, key: RequestKey) -> RequestFact:
+    fact = host.request(key).fact
+    assert fact is not None
+    return fact

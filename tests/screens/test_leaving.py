@@ -1,0 +1,33 @@
+"""What quitting means for the sessions of a source that this console has started, heard or not."""
+
+from __future__ import annotations
+
+from console.screens.leaving import consequences
+from tests.unit.fleet.scripted import ScriptedHost
+from watchfloor.words import Contact
+
+OURS = frozenset({"demo"})
+
+
+def said(host: ScriptedHost) -> list[str]:
+    return [text for text, _ in consequences(host.fleet, OURS)]
+
+
+def test_a_demo_that_lives_ends_with_the_console() -> None:
+    host = ScriptedHost(name="demo")
+    host.session("a", demo=True)
+    host.session("b", demo=True)
+    assert said(host) == ["with this console end the demo and its 2 agents"]
+    host.contact(Contact.SILENT)
+    assert said(host) == ["with this console end the demo and its 2 agents"]
+
+
+def test_of_a_demo_that_died_nothing_is_claimed() -> None:
+    host = ScriptedHost(name="demo")
+    host.session("a", demo=True)
+    host.contact(Contact.LOST, "it has ended")
+    assert said(host) == ["contact with 1 session is lost: its state is not known"]
+    host.contact(Contact.CONNECTING, tries=2)
+    assert said(host) == ["contact with 1 session is lost: its state is not known"]
+    host.contact(Contact.LIVE)
+    assert said(host) == ["with this console end the demo and its 1 agent"]
