@@ -42,6 +42,7 @@ from watchfloor.text import Clean, clean_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.driver import Driver
     from textual.worker import Worker
 
     from console.config import Config
@@ -64,15 +65,17 @@ def run(
     read_only: bool = False,
     discovery: Discovery | None = None,
     ground: str = "",
+    browser: bool = False,
 ) -> int:
     """Open the console on these sources, and on the demo if there is one; returns the exit status.
 
     `discovery` keeps the sources in step with the hosts of this machine. `ground` says on the screen why these are its
-    sources, where that does not go without saying.
+    sources, where that does not go without saying. With `browser` it is drawn by whoever started this process, in a
+    browser, and there is no terminal to be lost.
 
     Raises whatever the application could not handle, with the terminal as it was before.
     """
-    lifeline = Lifeline()
+    lifeline = None if browser else Lifeline()
     app = Watchfloor(
         targets=targets,
         config=config,
@@ -84,14 +87,24 @@ def run(
         by=_operator(targets),
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
         lifeline=lifeline,
+        driver=_browser_driver() if browser else TerminalDriver,
     )
-    with lifeline:
-        app.run(mouse=config.mouse, size=lifeline.size)
+    if lifeline is None:
+        app.run(mouse=config.mouse)
+    else:
+        with lifeline:
+            app.run(mouse=config.mouse, size=lifeline.size)
     # The terminal is itself again, and an impatient key would be a signal: it must not cut off what is left to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if app.failure is not None:
         raise app.failure
     return app.status
+
+
+def _browser_driver() -> type[Driver]:
+    from console.screens.browser import BrowserDriver
+
+    return BrowserDriver
 
 
 def now_ms() -> int:
@@ -135,6 +148,7 @@ class Watchfloor(App[int]):
         discovery: Discovery | None = None,
         ground: str = "",
         lifeline: Lifeline | None = None,
+        driver: type[Driver] = TerminalDriver,
         keys: Mapping[str, str] | None = None,
         tz: tzinfo | None = None,
     ) -> None:
@@ -152,6 +166,7 @@ class Watchfloor(App[int]):
             discovery: Looks for hosts of this machine that come and go while the console is open.
             ground: Why these are its sources, for the operator to read.
             lifeline: Watches over the terminal; None where there is none to be lost.
+            driver: Draws, and reads keys.
             keys: Other keys than the configured ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
         """
@@ -159,7 +174,7 @@ class Watchfloor(App[int]):
         self._themes = looks.themes_folder(config.path)
         self._colourless = looks.colourless()
         self._look = looks.without_colour() if self._colourless else looks.theme(config.theme, self._themes)
-        super().__init__(driver_class=TerminalDriver)
+        super().__init__(driver_class=driver)
         if config.reduced_motion:
             self.animation_level = "none"
         self.failure: BaseException | None = None

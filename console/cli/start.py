@@ -58,9 +58,9 @@ def _open(
     *,
     ground: str = "",
 ) -> int:
-    if reason := _unfit():
+    if not args.browser and (reason := _unfit()):
         raise Fail(f"{reason}; for scripts there are the verbs sessions, requests and events", USAGE)
-    if not _utf8():
+    if not args.browser and not _utf8():
         config = replace(config, ascii=True)
     # What is loaded now stays: looking for garbage in it costs a sixth of the way to the first frame. The application
     # takes the collector over once it is up.
@@ -77,6 +77,7 @@ def _open(
             read_only=args.read_only or config.read_only,
             discovery=discovery,
             ground=ground,
+            browser=args.browser,
         )
     finally:
         if process is not None:

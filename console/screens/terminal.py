@@ -10,6 +10,7 @@ import os
 import selectors
 import time
 from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from textual import events
@@ -31,6 +32,21 @@ class PasteDropped(Message):
         super().__init__()
         self.characters = characters
         self.ended = ended
+
+
+def messages_of(pieces: Iterable[Piece], parser: XTermParser) -> Iterator[Message]:
+    """What the toolkit is told of the input, in its order."""
+    for piece in pieces:
+        match piece:
+            case Keys(text) if text == ESCAPE:
+                yield events.Key("escape", ESCAPE)
+            case Keys(text):
+                yield from parser.feed(text)
+            case Pasted(text):
+                # The toolkit leaves these out of pastes as well.
+                yield events.Paste(text.replace("\x00", ""))
+            case Dropped(characters, ended):
+                yield PasteDropped(characters, ended=ended)
 
 
 class TerminalDriver(LinuxDriver):
@@ -58,18 +74,8 @@ class TerminalDriver(LinuxDriver):
                 self._end(parser)
 
     def _pass_on(self, pieces: list[Piece], parser: XTermParser) -> None:
-        for piece in pieces:
-            match piece:
-                case Keys(text) if text == ESCAPE:
-                    self.process_message(events.Key("escape", ESCAPE))
-                case Keys(text):
-                    for message in parser.feed(text):
-                        self.process_message(message)
-                case Pasted(text):
-                    # The toolkit leaves these out of pastes as well.
-                    self.process_message(events.Paste(text.replace("\x00", "")))
-                case Dropped(characters, ended):
-                    self.process_message(PasteDropped(characters, ended=ended))
+        for message in messages_of(pieces, parser):
+            self.process_message(message)
 
     @staticmethod
     def _end(parser: XTermParser) -> None:
