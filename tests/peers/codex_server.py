@@ -70,12 +70,14 @@ class FakeThread:
 
 
 class FakeCodex:
-    """`calls` keeps every call of a client; `answers` every answer that counted, by the request's number."""
+    """`calls` keeps every call of a client; `answers` every answer that counted, by the request's number; `late` those
+    that came after it."""
 
     def __init__(self, *, token: str | None = None, agent: str = "watchfloor/0.171.0 (Test)") -> None:
         self.threads: dict[str, FakeThread] = {}
         self.calls: list[tuple[str, Frame]] = []
         self.answers: dict[int, Frame] = {}
+        self.late: list[Frame] = []
         self.refuse: dict[str, Frame] = {}
         self.silent: set[str] = set()
         self.methods = list(METHODS)
@@ -176,6 +178,12 @@ class FakeCodex:
             await self.calls_moved.wait()
         return self.answers[number]
 
+    async def dropped(self) -> None:
+        """Wait until an answer has come too late."""
+        while not self.late:
+            self.calls_moved.clear()
+            await self.calls_moved.wait()
+
     async def answer_for_another(self, thread: str, number: int, result: Frame) -> None:
         """Another client has answered: the number is free, and nobody was told yet."""
         self.threads[thread].pending.pop(number)
@@ -253,6 +261,9 @@ class FakeCodex:
                 await self._send(client, late)
 
     async def _answered(self, frame: Frame) -> None:
+        if all(frame["id"] not in of.pending for of in self.threads.values()):
+            self.late.append(frame)
+            self.calls_moved.set()
         for of in self.threads.values():
             if frame["id"] in of.pending:
                 del of.pending[frame["id"]]

@@ -28,12 +28,6 @@ async def server() -> AsyncIterator[FakeCodex]:
         yield made
 
 
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What only time can tell is told soon."""
-    monkeypatch.setattr(acting, "PROOF_S", 1.0)
-
-
 async def waiting(server: FakeCodex, thread: str = "t1") -> int:
     """A thread that waits for a command to be approved."""
     server.thread(thread)
@@ -107,7 +101,8 @@ async def test_an_approval_counts_when_the_command_is_seen_to_run(server: FakeCo
         assert (decision.option, decision.kind, decision.by) == ("accept", OptionKind.ALLOW, "ann")
 
 
-async def test_an_answer_that_nothing_proves_is_unknown(server: FakeCodex) -> None:
+async def test_an_answer_that_nothing_proves_is_unknown(server: FakeCodex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acting, "PROOF_S", 0.3)
     number = await waiting(server)
     async with desk(server.url) as seen:
         id = await approving(seen, "t1", "accept")
@@ -128,6 +123,7 @@ async def test_an_answer_that_lost_against_another_client_says_so(server: FakeCo
         # Another client is first, by so little that our answer is on its way already.
         await server.answer_for_another("t1", number, {"decision": "decline"})
         id = await approving(seen, "t1", "accept")
+        await server.dropped()
         await server.tell("t1", "serverRequest/resolved", requestId=number)
         await server.end_command("t1", "declined")
         done = await outcome(seen, id)
@@ -143,6 +139,7 @@ async def test_a_denial_that_lost_against_another_client_is_no_denial(server: Fa
         await seen.asked("t1")
         await server.answer_for_another("t1", number, {"decision": "accept"})
         id = await approving(seen, "t1", "decline")
+        await server.dropped()
         await server.tell("t1", "serverRequest/resolved", requestId=number)
         await server.end_command("t1", "completed")
         done = await outcome(seen, id)
