@@ -101,7 +101,7 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
         if action.size:
             writer.own("size", action.size, "tone-quiet")
         if not action.complete:
-            writer.own("", "not complete: the source gave only a part of it", "tone-failed")
+            writer.own("", "not complete: a part of it is missing here", "tone-failed")
     for field, value in zip(fields, content.values, strict=True):
         writer.gap()
         writer.outside("asks", field.label.split("\n"), "exact")

@@ -68,7 +68,8 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
         if args.verb in ("approve", "deny", "answer"):
             decision = await _decision(args, link)
             if isinstance(decision, Refusal):
-                return Report(id, decision.outcome, decision.reason, args.session, args.request)
+                refused = Report(id, decision.outcome, decision.reason, args.session, args.request)
+                return await _sent_before(args, link) or refused
             given = {**given, **decision}
         intent = Intent(
             id=id,
@@ -83,6 +84,8 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
             for line in (*gated.confirm, *gated.notes):
                 out.note(f"this means: {line}")
         trail = await hub.submit(intent)
+        if id not in hub.fleet.trails and (before := await _sent_before(args, link)) is not None:
+            return before
         if hub.audit_fault is not None:
             out.note(f"the audit cannot be written: {hub.audit_fault}")
         if trail.outcome is None:
@@ -90,6 +93,25 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
         if args.wait and id in hub.fleet.trails:
             trail = await hub.settle(id, args.wait)
         return _report(trail)
+
+
+async def _sent_before(args: Namespace, link: Link) -> Report | None:
+    """What became of the command with this id, if it was sent before: whoever repeats it wants to know that, and not
+    that its own decision came first. Asked only where the command is not sent now."""
+    if args.id is None:
+        return None
+    outcome = await link.recall(args.id)
+    if outcome is None or outcome.session not in (None, args.session):
+        return None
+    return Report(
+        id=args.id,
+        outcome=outcome.outcome,
+        reason=clean_line(outcome.reason or ""),
+        session=args.session,
+        request=getattr(args, "request", None),
+        attempt=outcome.attempt,
+        info={**outcome.info, "repeated": True},
+    )
 
 
 # --- what was asked for --------------------------------------------------------------------
@@ -166,7 +188,9 @@ async def _decision(args: Namespace, link: Link) -> dict[str, Any] | Refusal:
 
 def _unmeant(args: Namespace, fact: RequestFact) -> str | None:
     """Why the decision cannot be what was meant, though the request offers it."""
-    if args.verb == "approve" and not args.incomplete and any(not action.complete for action in fact.actions):
+    incomplete = any(not action.complete for action in fact.actions)
+    # What this program itself cannot show whole the gate refuses, whatever is asked for.
+    if args.verb == "approve" and incomplete and not (args.incomplete or fact.too_large):
         return f"{INCOMPLETE}; --incomplete approves it all the same"
     if args.verb == "deny" and args.note is not None and fact.kind is RequestKind.QUESTION:
         return "a question is declined without a note, which would not reach the session"

@@ -131,7 +131,7 @@ def _action(action: ActionFact) -> CardAction:
     text = action.text + (f"\n{action.diff}" if action.diff else "")
     lines = tuple(Clean(line) for line in text.split("\n")) if text else ()
     size = f"{len(lines)} line{'s' if len(lines) != 1 else ''}, {len(text):,} chars" if lines else ""
-    return CardAction(action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete or not action.whole)
+    return CardAction(action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete)
 
 
 def _field(field: FieldFact, entered: str) -> CardField:

@@ -180,7 +180,6 @@ def _note_head(store: Store, session: Session, head: int, now: int) -> None:
 
 
 def _resolved(store: Store, session: Session, event: EventFact, now: int, changes: Changes) -> None:
-    store.asked_anew()
     key = requests.resolved(store.requests, session, event, now)
     if key is not None:
         store.note_requests({key}, changes)

@@ -192,13 +192,13 @@ def open_requests(store: Store) -> list[Request]:
 
 def place_of(store: Store, key: RequestKey) -> int | None:
     """The place of a request among those that wait, from 0; None where it does not."""
-    return store.queue.place.get(key)
+    return store.queue.place(key)
 
 
 def next_request(store: Store, after: RequestKey | None = None) -> RequestKey | None:
     """The request to look at next: the one behind `after` in the order of waiting, else the first; None: none waits."""
-    waiting, place = store.queue
+    waiting = store.queue.requests
     if not waiting:
         return None
-    at = place.get(after) if after is not None else None
+    at = store.queue.place(after) if after is not None else None
     return waiting[(at + 1) % len(waiting) if at is not None else 0].key

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final
 
+from console.fleet.census import Census
 from console.fleet.needs import open_requests
 from console.fleet.state import NOTHING, Source
 from console.fleet.store import Store
@@ -39,7 +39,7 @@ class Status:
 
 def status(store: Store, now: int, glyphs: Glyphs, tz: tzinfo | None = None) -> Status:
     """The whole bar at the local time `now`."""
-    left = (*contact_segments(store, now), *count_segments(store), *behind_segments(store))
+    left = (*contact_segments(store, now), *count_segments(Census(store).counts), *behind_segments(store))
     return Status(left, (*need_segments(store, now, glyphs), (clock_time(now, tz), "quiet")))
 
 
@@ -90,14 +90,13 @@ def _unheard(source: Source, now: int, reasons: bool) -> Segment:
             return Clean(f"{source.shown} {contact.value}{why}"), "lost"
 
 
-def count_segments(store: Store) -> tuple[Segment, ...]:
+def count_segments(counts: Mapping[Lifecycle, int]) -> tuple[Segment, ...]:
     """How many sessions there are, and how many in the states that matter."""
-    counts = Counter(session.lifecycle for session in store.sessions.values() if not session.placeholder)
-    total = counts.total()
+    total = sum(counts.values())
     if not total:
         return ()
     segments: list[Segment] = [(Clean(f"{total:,} session{'s' if total != 1 else ''}"), "plain")]
-    segments += [(Clean(f"{counts[state]:,} {state.value}"), tone) for state, tone in _COUNTED if counts[state]]
+    segments += [(Clean(f"{counts[state]:,} {state.value}"), tone) for state, tone in _COUNTED if counts.get(state)]
     return tuple(segments)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from bisect import bisect_left
+from typing import Final
 
 from console.fleet import requests
 from console.fleet.changes import Changes
@@ -20,11 +21,33 @@ KEEP_GONE: Final = 1_000
 """Gone sessions whose late events are still recognised."""
 
 
-class Queue(NamedTuple):
-    """Everything that waits for a human, the longest first, and the place of each in it."""
+class Queue:
+    """Everything that waits for a human, the longest first; those of an unknown time last."""
 
-    requests: list[Request]
-    place: dict[RequestKey, int]
+    def __init__(self) -> None:
+        self.requests: Final[list[Request]] = []
+        self._order: list[tuple[int, RequestKey]] = []
+        self._asked: dict[RequestKey, int] = {}
+
+    def put(self, request: Request, asked: int) -> None:
+        """The request waits, since this local time (NO_TIME: nobody knows since when)."""
+        key = request.key
+        self.drop(key)
+        self._asked[key] = asked or LATEST
+        at = bisect_left(self._order, (asked or LATEST, key))
+        self._order.insert(at, (asked or LATEST, key))
+        self.requests.insert(at, request)
+
+    def drop(self, key: RequestKey) -> None:
+        """The request does not wait any more, if it did."""
+        at = self.place(key)
+        if at is not None:
+            del self._order[at], self.requests[at], self._asked[key]
+
+    def place(self, key: RequestKey) -> int | None:
+        """The place of a request, from 0; None where it does not wait."""
+        asked = self._asked.get(key)
+        return bisect_left(self._order, (asked, key)) if asked is not None else None
 
 
 class Store:
@@ -48,7 +71,8 @@ class Store:
         """Requests that have ended, the longest ago first, with the size of their text."""
         self._ended_text = 0
         self._log_text = 0
-        self._queue: Queue | None = None
+        self.queue = Queue()
+        """What waits, by the console's clock, as sources' may differ."""
 
     def profile(self, session: Session) -> ProfileFact | None:
         """What the session advertises; None while its source has not said."""
@@ -63,28 +87,16 @@ class Store:
             changes.sources.add(name)
         return source
 
-    @property
-    def queue(self) -> Queue:
-        """Waits are compared by the console's clock, as sources' may differ; unknown ones stand last."""
-        if self._queue is None:
-            waiting = [request for session in self.sessions.values() for request in session.open_requests()]
-            waiting.sort(key=lambda request: (self.asked_local(request) or LATEST, request.key))
-            self._queue = Queue(waiting, {request.key: at for at, request in enumerate(waiting)})
-        return self._queue
-
     def asked_local(self, request: Request) -> int:
         """When the request was made, by the console's clock; NO_TIME where nobody knows."""
         return request.asked_at - self.sources[request.key.source].ahead_ms if request.asked_at else NO_TIME
-
-    def asked_anew(self) -> None:
-        """What waits, or since when, changes: who asks next has to look again."""
-        self._queue = None
 
     def set_clock(self, source: Source, ahead_ms: int) -> None:
         """The source's clock is so far ahead of ours."""
         if source.ahead_ms != ahead_ms:
             source.ahead_ms = ahead_ms
-            self._queue = None
+            for request in [request for request in self.queue.requests if request.key.source == source.name]:
+                self.queue.put(request, self.asked_local(request))
 
     def note_log(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         """The session's log, which reached `before` (its first and its end), may have changed."""
@@ -182,9 +194,11 @@ class Store:
     def note_requests(self, keys: set[RequestKey], changes: Changes) -> None:
         """These requests have changed."""
         changes.requests |= keys
-        self._queue = None
         for key in keys:
-            if not (request := self.requests[key]).open:
+            if (request := self.requests[key]).open:
+                self.queue.put(request, self.asked_local(request))
+            else:
+                self.queue.drop(key)
                 self._note_ended(key, request.text_size)
             owner = key.owner
             if owner in self.active:

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from textual.widget import Widget
 
 from console.actions import Action
+from console.fleet.census import Census
 from console.fleet.changes import Changes
 from console.fleet.decide import decisions
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.filter import Filter
 from console.fleet.order import GroupKey, RowKey, Sort
 from console.fleet.row import LETTERS
-from console.fleet.search import Level, LogReader, time_of
 from console.fleet.state import Trail
 from console.fleet.views import (
     RosterView,
     Segment,
-    SessionLog,
     behind_segments,
     card,
     contact_segments,
@@ -34,6 +33,7 @@ from console.fleet.views import (
 from console.fleet.wording import clock_time, name_of
 from console.screens.availability import Standing
 from console.screens.footing import arrangement, footer_keys, hint, quiet_roster
+from console.screens.logbook import Logbook
 from console.screens.rule import Rule
 from console.screens.shown import Shown
 from console.screens.sizes import TINY
@@ -113,9 +113,8 @@ class Board:
         self.card: Final = RequestCard(id="card", marks=self.marks)
         self.bound = False
         self.drawer: Drawer | None = None
-        self._log: LogReader | None = None
-        self._level = Level.ALL
-        self._query = ""
+        self.book: Final = Logbook(hub.fleet, self._glyphs, tz)
+        self._census: Final = Census(hub.fleet)
         self._second = -1
         self._roster_changes = Changes()
         self._roster_rests_until = 0.0
@@ -132,6 +131,7 @@ class Board:
         self._screen = screen
         self.roster = screen.query_one(Roster)
         self.log = screen.query_one(EventLog)
+        self.book.bind(self.log)
         self.facts = screen.query_one(FactsPane)
         self._top = screen.query_one("#top", StatusBar)
         self._counts = screen.query_one("#counts", StatusBar)
@@ -210,62 +210,8 @@ class Board:
 
     def turn_to(self, key: SessionKey | None) -> None:
         """Show the log of this session."""
-        if key is None:
-            self._log = None
-        else:
-            log = SessionLog(self._hub.fleet, key, self._glyphs, self._tz)
-            self._log = LogReader(log, self._level, self._query)
-        self.log.lines = self._log
+        self.book.turn_to(key)
         self._dirty = True
-
-    @property
-    def reader(self) -> LogReader | None:
-        """The log of the selected session, as it is read."""
-        return self._log
-
-    @property
-    def query(self) -> str:
-        """What is looked for in the log; "": nothing."""
-        return self._query
-
-    def look_for(self, query: str) -> None:
-        """Mark this in the log, from now on."""
-        self._query = self.log.needle = query
-        if self._log is not None:
-            self._log.query = query
-            self._reread()
-
-    def next_level(self) -> Level:
-        """Show less of the log, or all of it again; returns how much."""
-        levels = list(Level)
-        self._level = levels[(levels.index(self._level) + 1) % len(levels)]
-        if self._log is not None:
-            self._log.level = self._level
-            self._reread()
-            # Other lines have other places: what is shown begins anew at the end.
-            self.log.lines = self._log
-        return self._level
-
-    def _reread(self) -> None:
-        assert self._log is not None  # noqa: S101 - for the type checker
-        self._log.take_up()
-        self.log.refresh_log()
-        self._say_of_log()
-
-    def _say_of_log(self) -> None:
-        log, said = self._log, []
-        if log is not None and self._query:
-            at = log.place_of_match(self.log.selected or 0)
-            of = f"{at:,} of {len(log.matches):,}" if at else f"{len(log.matches):,} found"
-            said.append(f"{clean_line(self._query)}: {of}")
-        if log is not None and self._level is not Level.ALL:
-            said.append(f"only {self._level}, {log.hidden:,} left out")
-        self.log.status = Clean("   ".join(said))
-
-    def time_of(self, text: str, now: int) -> int:
-        """The moment that is written here, by the clock of the selected session's source. Raises ValueError."""
-        ahead = self._hub.fleet.sources[self._log.key.source].ahead_ms if self._log is not None else 0
-        return time_of(text, now + ahead, self._tz)
 
     def show_card(self, shown: Shown | None, now: int) -> None:
         """Put this request on the card, or take up how it stands now; None takes it away."""
@@ -340,11 +286,12 @@ class Board:
         everything: bool,
     ) -> None:
         """Paint everything else that changed."""
+        self._census.take_up(None if everything else changes)
         second = now // SECOND_MS != self._second
         self._second = now // SECOND_MS
         everything = everything or second or self._dirty
         self._dirty = False
-        self._paint_log(changes, now, selected, everything=everything)
+        self.book.paint(changes, now, everything=everything)
         if shown is not None and self.covered:
             shown.covered(self._hub.steady())
         if shown is not None and (everything or shown.arming(self._hub.steady()) or _touches(changes, shown.key)):
@@ -356,20 +303,6 @@ class Board:
         self._paint_lines(now)
         if self.drawer is not None and self.drawer.is_open:
             self.drawer.refresh_drawer()
-
-    def _paint_log(self, changes: Changes, now: int, selected: SessionKey | None, *, everything: bool) -> None:
-        if self._log is None or selected is None:
-            self.log.empty = Clean("")
-            return
-        self._log.now = now
-        if everything or selected in changes.rewritten or selected in changes.appended:
-            self._log.take_up()
-        self.log.empty = Clean("no events yet" if not self._log.hidden else "nothing but what is left out")
-        if everything or selected in changes.rewritten or (selected in changes.appended and not self._log.plain):
-            self.log.refresh_log()
-        elif selected in changes.appended:
-            self.log.refresh_log(*changes.appended[selected])
-        self._say_of_log()
 
     def _paint_bars(self, now: int) -> None:
         fleet = self._hub.fleet
@@ -389,7 +322,7 @@ class Board:
             right.append((Clean("this console only watches"), "quiet"))
         if self._debug_keys:
             right.append((Clean(f"keys={self._pressed}"), "quiet"))
-        self._counts.status = _Says((*count_segments(fleet), *behind_segments(fleet)), right)
+        self._counts.status = _Says((*count_segments(self._census.counts), *behind_segments(fleet)), right)
 
     def _paint_selected(self, now: int, selected: SessionKey | None, shown: Shown | None, standings: Standings) -> None:
         fleet = self._hub.fleet
@@ -456,17 +389,9 @@ class Board:
 
     # -------------------------------------------------------------- copying and help
 
-    def selected_line(self) -> tuple[Clean, Clean] | None:
-        """What the selected line of the log is, and the whole of what it stands for; None where there is none."""
-        place = self.log.selected
-        if self._log is None or place is None:
-            return None
-        line = self._log.line(place)
-        return Clean(f"{line.time} {line.kind}"), self._log.whole(place)
-
     def last_line(self) -> Clean:
         """The selected line of the log, whole."""
-        selected = self.selected_line()
+        selected = self.book.selected_line()
         return Clean("  ".join(selected)) if selected is not None else Clean("")
 
     def legend(self) -> list[FactRow]:

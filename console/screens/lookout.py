@@ -214,7 +214,7 @@ class Lookout(Screen[None]):
             self.set_focus(self._board.card, scroll_visible=False)
 
     def _read_event(self) -> None:
-        selected = self._board.selected_line()
+        selected = self._board.book.selected_line()
         if selected is None:
             self.say("no event is here")
             return

@@ -32,19 +32,19 @@ class Reading(Arranging):
             super().open_line()
             return
         self.write(
-            Written(Clean("look for"), self._looked_for, self._search_taken, self.stop_search), self._board.query
+            Written(Clean("look for"), self._looked_for, self._search_taken, self.stop_search), self._board.book.query
         )
 
     def _looked_for(self, text: str) -> Segment:
-        self._board.look_for(text)
-        reader = self._board.reader
+        self._board.book.look_for(text)
+        reader = self._board.book.reader
         found = len(reader.matches) if reader is not None else 0
         return Clean(f"{found:,} found" if text else ""), "quiet" if found or not text else "attention"
 
     def _search_taken(self, text: str) -> Clean:
         """Go to the last line that holds it, at the cursor or above."""
-        self._board.look_for(text)
-        reader, at = self._board.reader, self._board.log.selected
+        self._board.book.look_for(text)
+        reader, at = self._board.book.reader, self._board.log.selected
         if text and reader is not None and at is not None:
             place = reader.match_before(at + 1)
             if place is None:
@@ -54,12 +54,12 @@ class Reading(Arranging):
 
     def stop_search(self) -> None:
         """Look for nothing any more."""
-        self._board.look_for("")
+        self._board.book.look_for("")
 
     def find(self, *, back: bool) -> None:
         """Go to the next line that holds what was looked for, or to the one before."""
-        reader = self._board.reader
-        if not self._board.query:
+        reader = self._board.book.reader
+        if not self._board.book.query:
             self.say("nothing was looked for: go to the log, then look for a text")
             return
         at = self._board.log.selected
@@ -83,17 +83,17 @@ class Reading(Arranging):
 
     def _time_told(self, text: str) -> Segment:
         try:
-            self._board.time_of(text, self._clock())
+            self._board.book.time_of(text, self._clock())
         except ValueError:
             return Clean(TIMES), "quiet"
         return NOTHING, "quiet"
 
     def _time_taken(self, text: str) -> Clean:
         try:
-            there = self._board.time_of(text, self._clock())
+            there = self._board.book.time_of(text, self._clock())
         except ValueError as fault:
             return Clean(str(fault))
-        reader = self._board.reader
+        reader = self._board.book.reader
         place = reader.at_time(there) if reader is not None else None
         if place is None:
             return Clean("this log has no lines")
@@ -102,11 +102,11 @@ class Reading(Arranging):
 
     def next_level(self) -> None:
         """Show less of the log, or all of it again."""
-        self.say(_LEVELS[self._board.next_level()])
+        self.say(_LEVELS[self._board.book.next_level()])
 
     def back(self) -> None:
         """In the log a search goes first."""
-        if self._sight.shown is None and self._board.query and self.pane is self._board.log:
+        if self._sight.shown is None and self._board.book.query and self.pane is self._board.log:
             self.stop_search()
             self.say("nothing is looked for any more")
         else:

@@ -86,7 +86,7 @@ async def test_in_the_roster_the_same_key_filters(tmp_path: Path) -> None:
         await talk(stage)
         await stage.press("shift+tab", "slash", *"zzz")
         assert stage.console.app.fleet_screen._board.filter is not None
-        assert stage.console.app.fleet_screen._board.query == ""
+        assert stage.console.app.fleet_screen._board.book.query == ""
 
 
 async def test_a_search_goes_along_to_the_next_session(tmp_path: Path) -> None:

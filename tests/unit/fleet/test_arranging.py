@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from types import FrameType
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from console.fleet.census import Census
 from console.fleet.changes import Changes
 from console.fleet.facts import SessionKey
 from console.fleet.filter import parse
@@ -18,6 +20,7 @@ from console.fleet.order import GroupKey, Sort
 from console.fleet.places import BLOCK, Places
 from console.fleet.rate import SLOT_MS
 from console.fleet.roster_view import Grouping, RosterView
+from console.fleet.status_view import count_segments, need_segments
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, roster, shown
 from watchfloor.protocol import frames as f
@@ -329,3 +332,48 @@ def test_places_are_those_of_a_plain_list(steps: list[tuple[bool, int, int]]) ->
         assert not plain or places[len(plain) - 1] == plain[-1]
     assert places.index(-1) is None
     assert -1 not in places
+
+
+# --- what waits, and how many are in which state ---------------------------------------------
+
+
+@PATIENT
+@given(STEPS)
+def test_queue_and_census_are_as_good_as_counting_anew(steps: list[tuple[str, str, int]]) -> None:
+    host = ScriptedHost()
+    census = Census(host.fleet)
+    for count, (step, name, n) in enumerate(steps):
+        census.take_up(take(host, step, name, n, count))
+        fleet = host.fleet
+        asked = [request for session in fleet.sessions.values() for request in session.open_requests()]
+        asked.sort(key=lambda request: (fleet.asked_local(request), request.key))
+        assert fleet.queue.requests == asked
+        assert [fleet.queue.place(request.key) for request in asked] == list(range(len(asked)))
+        assert +census._counts == Counter(s.lifecycle for s in fleet.sessions.values() if not s.placeholder)
+
+
+def bar_calls(sessions: int) -> int:
+    """Functions that are called where one request comes, and the bars are asked what to say."""
+    host = many(sessions)
+    census = Census(host.fleet)
+    count = 0
+
+    def note(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    asked = {"id": "s57", "lifecycle": "failed", "requests": [ref(host, "r1", host.there)]}
+    facts = host.intake.frame(f.Sessions(sessions=(m.Summary.model_validate(asked),)))
+    sys.setprofile(note)
+    try:
+        changes = host.fleet.apply(facts, host.now)
+        census.take_up(changes)
+        count_segments(census.counts)
+        need_segments(host.fleet, host.now, GLYPHS)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_the_bars_walk_over_nothing() -> None:
+    assert bar_calls(5_000) < bar_calls(100) + 50
