@@ -241,3 +241,43 @@ async def test_a_tool_of_an_mcp_server_that_is_denied_is_not_called() -> None:
         assert (await seen.decide(thread, "decline")).outcome is OutcomeKind.APPLIED
         await seen.until(lambda: "no tea" in said(seen, thread))
         assert results(seen, thread) == [ToolStatus.DECLINED]
+
+
+FEATURES = """
+[features]
+request_permissions_tool = true
+exec_permission_approvals = true
+"""
+
+
+@pytest.mark.parametrize("option", ["turn", "nothing"])
+async def test_permissions_are_granted_for_a_turn_or_not(option: str) -> None:
+    wanted = {"network": {"enabled": True}, "file_system": {"write": ["/srv/x"]}}
+    ask = {"call": "request_permissions", "with": {"reason": "to build", "permissions": wanted}}
+    async with peer(more=FEATURES) as live, desk(live.url) as seen:
+        thread = await live.other.thread(live.work)
+        await seen.until(lambda: thread in seen.sessions)
+        await seen.do(thread, DoSend(text=script(ask, {"say": "went on"})))
+        request, subject = await seen.asked(thread)
+        assert (request.about, subject.actions[0].cwd) == ("to build", str(live.work))
+        assert subject.options[0].grants == ("network access", "write /srv/x")
+        assert (await seen.decide(thread, option)).outcome is OutcomeKind.APPLIED
+        await seen.until(lambda: "went on" in said(seen, thread))
+        answer = json.loads(live.model.asked[-1]["input"][-1]["output"])
+        assert (answer["scope"], bool(answer["permissions"].get("network"))) == ("turn", option == "turn")
+
+
+async def test_more_permissions_for_a_command_are_an_action_of_their_own() -> None:
+    more = {"network": {"enabled": True}}
+    arguments = {"sandbox_permissions": "with_additional_permissions", "additional_permissions": more}
+    step = {"run": "echo hello", "with": {**arguments, "justification": "to fetch"}}
+    async with peer(more=FEATURES) as live, desk(live.url) as seen:
+        thread = await live.other.thread(live.work)
+        await seen.until(lambda: thread in seen.sessions)
+        await seen.do(thread, DoSend(text=script(step, {"say": "fetched"})))
+        _, subject = await seen.asked(thread)
+        assert [action.tool for action in subject.actions] == ["command", "more permissions"]
+        assert subject.actions[1].arguments == more
+        assert (await seen.decide(thread, "accept")).outcome is OutcomeKind.APPLIED
+        await seen.until(lambda: "fetched" in said(seen, thread))
+        assert results(seen, thread) == [ToolStatus.OK]

@@ -250,13 +250,13 @@ def permission_lines(permissions: Json) -> list[str]:
     if flag(permissions, "network", "enabled"):
         lines.append("network access")
     files = part(permissions, "fileSystem")
-    lines += [f"read {path}" for path in texts(files, "read")]
-    lines += [f"write {path}" for path in texts(files, "write")]
     for entry in each(files, "entries"):
         path = part(entry, "path")
         where = text(path, "path") or text(path, "pattern") or word(part(path, "value"), "kind") or "?"
         lines.append(f"{text(entry, 'access') or '?'} {where}")
-    return lines
+    # The server says the same in both ways, an older one in the second only.
+    lines += [f"{access} {path}" for access in ("read", "write") for path in texts(files, access)]
+    return list(dict.fromkeys(lines))
 
 
 def _known(permissions: Json) -> dict[str, Any]:
