@@ -1,0 +1,71 @@
+"""Taking an aion server's JSON apart without trusting its shape: what is not there, or of another kind, is unknown."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from pydantic import JsonValue
+
+Json: TypeAlias = dict[str, JsonValue]
+
+NIL: Final = "00000000-0000-0000-0000-000000000000"
+"""The agent id of what no agent said: the operator's messages, the output of commands."""
+_FRACTION: Final = re.compile(r"\.(\d{6})\d+")
+
+
+class Elided:
+    """Stands for a payload that the server left out for its size."""
+
+
+ELIDED: Final = Elided()
+
+
+def obj(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def number(value: object) -> int | None:
+    """A whole number from 0 up."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def tagged(value: object, tag: str) -> str:
+    """The variant of an internally tagged value: `{"role": "User"}` read with `role` is `User`."""
+    return text(obj(value).get(tag))
+
+
+def millis(value: object) -> int:
+    """Milliseconds since 1970 UTC of an RFC 3339 time with any number of digits; 0 where it is none."""
+    try:
+        at = datetime.fromisoformat(_FRACTION.sub(r".\1", text(value)))
+    except ValueError:
+        return 0
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def unpacked(payload: object) -> JsonValue | Elided:
+    """What a payload holds: it comes as a list of byte values. None where there is none."""
+    packed = obj(payload).get("bytes")
+    if isinstance(packed, dict):
+        return ELIDED
+    try:
+        value: JsonValue = json.loads(bytes(packed).decode("utf-8", "replace"))  # type: ignore[arg-type]
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return value
+
+
+def shown(value: JsonValue) -> str:
+    """A value as text: itself where it is one, JSON otherwise."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
