@@ -254,6 +254,20 @@ async def _groups(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     await shown(pilot, app)
 
 
+async def _preflight(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("M", "p")
+    await shown(pilot, app)
+
+
+async def _search(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("tab", "l", "slash", *"make", "enter", "N")
+    await shown(pilot, app)
+
+
 async def _help(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     fleet(app, clock)
     await shown(pilot, app)
@@ -308,6 +322,8 @@ STATES: Final[Mapping[str, State]] = {
     "filter": _filter,
     "filter-error": _filter_error,
     "groups": _groups,
+    "preflight": _preflight,
+    "search": _search,
     "help": _help,
     "sources": _sources,
     "inspect": _inspect,
