@@ -18,12 +18,14 @@ from watchfloor.words import EXIT_CODE, Contact, OutcomeKind
 if TYPE_CHECKING:
     from console.connectors.supervisor import Item
     from watchfloor.protocol.events import Event
-    from watchfloor.protocol.frames import Events, Gap, Watching
+    from watchfloor.protocol.frames import Events, Watching
 
 _EXACT: Final = frozenset(
     {"call", "digest", "epoch", "id", "item", "key", "option", "ref", "request", "session", "turn"}
 )
 """Fields of an event that name something: kept as they are."""
+SHOWN: Final = 200
+"""Characters of a reason that are told."""
 
 
 def events(args: Namespace) -> int:
@@ -64,12 +66,14 @@ async def _one(args: Namespace, link: Link, printer: _Printer) -> None:
     while more and not printer.full:
         page = await link.page(session, after=after)
         if page.events and page.first > after + 1:
-            out.note(f"{clean_line(args.session)}: events {after + 1} to {page.first - 1} are gone")
+            printer.missing(args.session, page.epoch, after + 1, page.first - 1, "are gone")
         printer.put(args.session, page.epoch, page.events)
         more = page.more and bool(page.events)
         if more and page.last <= after:
             raise Unreachable(f"{link.source.shown} sends the same events again and again")
-        after = page.last
+        after = page.last or after
+    if not printer.full and after < session.head:
+        printer.missing(args.session, session.epoch, after + 1, session.head, "are listed and were not sent")
     printer.go_on()
 
 
@@ -95,8 +99,10 @@ class _Printer:
     def __init__(self, args: Namespace) -> None:
         self._args = args
         self._left: int | None = args.count
+        self._from_start = args.session is None and args.after_pos is None
         self._held: list[Events] | None = None
         self._printed: dict[tuple[str, str], int] = {}
+        """The newest event of each session and epoch that is behind us: printed, or told to be missing."""
         self._moves = asyncio.Event()
         self._contact = Contact.CONNECTING
         self.link: Link | None = None
@@ -136,14 +142,18 @@ class _Printer:
     def take(self, items: Sequence[Item]) -> None:
         """What arrived from the host."""
         from console.connectors.supervisor import ContactChange
-        from watchfloor.connector import Received
-        from watchfloor.protocol.frames import Events, Gap, Watching
+        from watchfloor.connector import Received, Unreadable
+        from watchfloor.protocol.frames import Events, Gap, Lagged, Watching
 
         before = self.pos, self.through
         for item in items:
+            for bad in getattr(item, "bad", ()) if isinstance(item, Received) else ():
+                out.note(f"unreadable, and left out: {clean_line(bad.reason[:SHOWN])}")
             match item:
                 case ContactChange():
                     self._note(item)
+                case Unreadable(bad=bad):
+                    out.note(f"a frame is unreadable: {clean_line(bad.reason[:SHOWN])}")
                 case Received(frame=Events() as frame):
                     if self._held is not None:
                         self._held.append(frame)
@@ -152,7 +162,11 @@ class _Printer:
                 case Received(frame=Watching() as frame):
                     self._watching(frame)
                 case Received(frame=Gap() as frame):
-                    self._gap(frame)
+                    why = f": {frame.why}" if frame.why else ""
+                    self._gap(frame.session, frame.epoch, frame.from_seq, frame.to_seq, f"are gone{why}")
+                case Received(frame=Lagged() as frame):
+                    how = "were not sent, for this reader was too slow; --session and --after fetch them"
+                    self._gap(frame.session, frame.epoch, frame.from_seq, frame.to_seq, how)
                 case _:
                     pass
         if self.full or (self.pos, self.through) != before:
@@ -163,21 +177,36 @@ class _Printer:
             out.note(f"{change.why}; trying again")
 
     def _watching(self, frame: Watching) -> None:
-        if self.through is None and self._args.session is None:
-            self.through = frame.through
-            self.pos = max(self.pos, frame.from_pos)
+        if self.through is not None or self._args.session is not None:
+            return
+        self.through = frame.through
+        self.pos = max(self.pos, frame.from_pos)
+        asked = self._args.after_pos
+        if asked is not None and frame.from_pos < asked:
+            out.note(f"its log ends at {frame.through}, before {asked}: it is another log, told from {frame.from_pos}")
 
-    def _gap(self, frame: Gap) -> None:
-        why = f": {frame.why}" if frame.why else ""
-        out.note(f"{clean_line(frame.session)}: events up to {frame.to_seq} are gone{why}")
+    def _gap(self, session: str, epoch: str, after: int, to: int, what: str) -> None:
+        """Events after `after` through `to` will not come."""
+        first = max(after, self._printed.get((session, epoch), 0)) + 1
+        if to >= first:
+            self.missing(session, epoch, first, to, what)
+
+    def missing(self, session: str, epoch: str, first: int, last: int, what: str) -> None:
+        """Say that these events are not among what is printed."""
+        span = f"events {first} to {last}" if last > first else f"event {first}"
+        out.note(f"{clean_line(session)}: {span} {what}")
+        self._printed[session, epoch] = max(last, self._printed.get((session, epoch), 0))
 
     def put(self, session: str, epoch: str, batch: Sequence[Event]) -> None:
         """Print these events of a session; previews of streamed items, which come again whole, are left out."""
         for event in batch:
             if event.pos is not None:
                 self.pos = max(self.pos, event.pos)
-            if self.full or event.seq is None or event.seq <= self._printed.get((session, epoch), 0):
+            before = self._printed.get((session, epoch), 0)
+            if self.full or event.seq is None or event.seq <= before:
                 continue
+            if event.seq > before + 1 and (before or self._from_start):
+                self.missing(session, epoch, before + 1, event.seq - 1, "did not come")
             self._printed[session, epoch] = event.seq
             try:
                 self._print(session, epoch, event)

@@ -25,7 +25,7 @@ from watchfloor.words import EXIT_CODE, Contact, OutcomeKind
 
 if TYPE_CHECKING:
     from console.connectors.supervisor import Item
-    from watchfloor.protocol.frames import Page
+    from watchfloor.protocol.frames import Outcome, Page
 
 ANSWER_S: Final = 15.0
 """How long a host may take to list its sessions, or to answer one frame."""
@@ -46,6 +46,7 @@ class Link:
         self.hub: Final = hub
         self.name: Final = name
         self._asked: dict[str, asyncio.Future[Page]] = {}
+        self._recalled: dict[str, asyncio.Future[Outcome | None]] = {}
 
     @property
     def source(self) -> Source:
@@ -109,15 +110,38 @@ class Link:
         finally:
             del self._asked[id]
 
+    async def recall(self, id: str) -> Outcome | None:
+        """What became of a command that was sent before; None where the host does not know, or does not say in time.
+
+        Not to be asked about one that is still to be sent: a host does not carry out what it has called unknown.
+        """
+        from watchfloor.protocol.frames import Recall
+
+        self._recalled[id] = asyncio.get_running_loop().create_future()
+        await self.hub.send(self.name, Recall(ids=(id,)))
+        try:
+            return await asyncio.wait_for(self._recalled[id], ANSWER_S)
+        except TimeoutError:
+            return None
+        finally:
+            del self._recalled[id]
+
     def take(self, items: Sequence[Item]) -> None:
-        """Look through what arrived for answers to `page`."""
-        if not self._asked:
+        """Look through what arrived for answers to `page` and `recall`."""
+        if not self._asked and not self._recalled:
             return
         from watchfloor.connector import Received
-        from watchfloor.protocol.frames import Error, Page
+        from watchfloor.protocol.frames import Error, Outcome, Page
 
         for item in items:
             match item:
+                case Received(frame=Outcome(id=id) as frame) if (told := self._recalled.get(id)) and not told.done():
+                    known = frame.outcome not in (OutcomeKind.UNDELIVERED, OutcomeKind.UNKNOWN)
+                    told.set_result(frame if known else None)
+                case Received(frame=Error(about="recall")):
+                    for told in self._recalled.values():
+                        if not told.done():
+                            told.set_result(None)
                 case Received(frame=Page(id=id) as frame) if (asked := self._asked.get(id)) and not asked.done():
                     asked.set_result(frame)
                 case Received(frame=Error(about=str(id), message=message)) if (

@@ -149,7 +149,7 @@ async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
     session = ""
 
     def told(end: str) -> None:
-        if args.exit or ends.asked.is_set():
+        if args.exit or ends.was_asked:
             return
         # Without a runtime file nobody has the token.
         again = "" if args.observe or host.announce_fault is not None else _again(host, session)

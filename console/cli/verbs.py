@@ -101,14 +101,15 @@ async def _sent_before(args: Namespace, link: Link) -> Report | None:
     if args.id is None:
         return None
     outcome = await link.recall(args.id)
-    if outcome is None or outcome.session not in (None, args.session):
+    request = getattr(args, "request", None)
+    if outcome is None or outcome.session != args.session or outcome.request != request:
         return None
     return Report(
         id=args.id,
         outcome=outcome.outcome,
         reason=clean_line(outcome.reason or ""),
         session=args.session,
-        request=getattr(args, "request", None),
+        request=request,
         attempt=outcome.attempt,
         info={**outcome.info, "repeated": True},
     )

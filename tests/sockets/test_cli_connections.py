@@ -18,7 +18,7 @@ from watchfloor import runtime
 from watchfloor.host.principals import Principal
 from watchfloor.protocol.codec import encode
 from watchfloor.protocol.events import Notice
-from watchfloor.protocol.frames import Beat, Events, HostFrame, Sessions, Watching
+from watchfloor.protocol.frames import Beat, Events, Gap, HostFrame, Lagged, Sessions, Watching
 from watchfloor.protocol.model import Summary
 
 VERBS = [
@@ -115,7 +115,7 @@ async def test_an_intervention_tells_it_as_json_too(
 @pytest.mark.parametrize(
     ("url", "code", "says"),
     [
-        ("gopher://127.0.0.1:1", 2, "no connector speaks gopher://: write one of ws://, wss://"),
+        ("gopher://127.0.0.1:1", 2, "no connector speaks gopher://: write one of "),
         ("127.0.0.1:7340", 2, "'127.0.0.1:7340' is neither a URL (ws://HOST:PORT) nor the name of"),
         ("ws://me:s3cret@127.0.0.1:1", 2, "a URL must not hold a user or a password"),
         ("ws://127.0.0.1:1/#x", 2, "has no part after #"),
@@ -228,6 +228,69 @@ async def test_events_that_never_come_are_given_up_though_the_host_lives(
         done = await program("events", url)
     assert done.code == 8
     assert "did not send its events within 4 s" in done.err
+
+
+def _note(seq: int, pos: int) -> Notice:
+    return Notice(seq=seq, pos=pos, attempt=1, at=1, code="c", text=f"note {seq}")
+
+
+@pytest.mark.parametrize(
+    ("frames", "words", "says"),
+    [
+        ([Events(session="s", epoch="e", events=[_note(1, 1), _note(4, 4)])], (), "s: events 2 to 3 did not come"),
+        ([Events(session="s", epoch="e", events=[_note(3, 4)])], (), "s: events 1 to 2 did not come"),
+        (
+            [
+                Lagged(session="s", epoch="e", from_seq=0, to_seq=3),
+                Events(session="s", epoch="e", events=[_note(4, 4)]),
+            ],
+            (),
+            "s: events 1 to 3 were not sent, for this reader was too slow",
+        ),
+        (
+            [Gap(session="s", epoch="e", from_seq=0, to_seq=3), Events(session="s", epoch="e", events=[_note(4, 4)])],
+            (),
+            "s: events 1 to 3 are gone",
+        ),
+        ([Events(session="s", epoch="e", events=[_note(7, 4)])], ("--after-pos", "3"), ""),
+    ],
+    ids=["hole", "from the start", "lagged", "gap", "from elsewhere"],
+)
+async def test_a_hole_among_events_is_told_once_with_its_numbers(
+    program: Program, frames: list[HostFrame], words: tuple[str, ...], says: str
+) -> None:
+    start = int(words[1]) if words else 0
+    async with _tells(Watching(session="*", from_pos=start, through=4), *frames) as url:
+        done = await program("events", url, *words, "--json")
+    assert done.code == 0
+    assert says in done.err
+    assert done.err.count("\n") == bool(says)
+
+
+async def test_events_that_cannot_be_read_are_told(program: Program) -> None:
+    async def handle(ws: ServerConnection) -> None:
+        await kit.greet(ws)
+        await ws.send(encode(Sessions(sessions=(), listed=True)).decode())
+        await ws.recv()
+        await ws.send(encode(Watching(session="*", from_pos=0, through=2)).decode())
+        good = json.loads(encode(Events(session="s", epoch="e", events=[_note(1, 1), _note(2, 2)])))
+        good["events"].insert(1, 7)
+        await ws.send(json.dumps(good))
+        await ws.wait_closed()
+
+    async with kit.host(handle) as url:
+        done = await program("events", url, "--json")
+    assert done.code == 0
+    assert [record["event"]["seq"] for record in done.records] == [1, 2]
+    assert "unreadable, and left out" in done.err
+
+
+async def test_another_log_than_the_one_that_was_read_is_told(program: Program) -> None:
+    event = Events(session="s", epoch="e", events=[_note(1, 1)])
+    async with _tells(Watching(session="*", from_pos=0, through=1), event) as url:
+        done = await program("events", url, "--after-pos", "99999")
+    assert done.code == 0
+    assert "its log ends at 1, before 99999: it is another log, told from 0" in done.err
 
 
 async def test_a_time_that_no_calendar_has_is_shown_as_none(program: Program) -> None:

@@ -369,6 +369,19 @@ async def test_a_known_id_is_never_executed_twice(host: Host, ann: Program) -> N
     assert other.code == 6
 
 
+async def test_who_repeats_a_decision_learns_what_became_of_it(host: Host, ann: Program) -> None:
+    request = await asked(host, "writer")
+    digest = (await ann("requests", host.url, "--json")).record["digest"]
+    words = ("approve", host.url, "writer", request, "--digest", digest, "--json")
+    first = await ann(*words, "--id", "d-1")
+    again = await ann(*words, "--id", "d-1")
+    assert (first.code, again.code) == (0, 0)
+    assert again.record["outcome"] == "applied"
+    assert again.record["info"]["repeated"] is True
+    assert (await ann(*words, "--id", "d-2")).code == 5
+    assert (await ann(*words)).code == 5
+
+
 async def test_an_audit_that_cannot_be_written_is_said_and_blocks_where_that_is_asked_for(
     host: Host, ann: Program, tmp_path: Path
 ) -> None:

@@ -174,6 +174,14 @@ async def test_without_its_token_nobody_gets_in(program: Program) -> None:
     assert "wants a token (401)" in done.err
 
 
+async def test_who_ends_it_is_not_told_how_to_start_the_program_again(program: Program) -> None:
+    async with running(program, "--", "sh", "-c", LOOP) as run:
+        run.process.send_signal(signal.SIGTERM)
+        code, _, err = await run.ends()
+    assert code == 143
+    assert "starts it again" not in err
+
+
 @pytest.mark.skipif(not STATE.exists(), reason="there is no process table to look at")
 async def test_pause_stops_the_process_and_resume_lets_it_go_on(program: Program, tmp_path: Path) -> None:
     script = f"echo $$ > pid; {LOOP}"
