@@ -58,7 +58,7 @@ def select(terminal: Terminal, name: str) -> None:
     """Move to the session's row."""
     terminal.press("g")
     for _ in range(12):
-        if terminal.wait_until(partial(_shows, terminal, rf"^▌.* {name} "), 1.0, or_fail=False):
+        if terminal.wait_until(partial(_shows, terminal, rf"^▌.* {name} "), 3.0, or_fail=False):
             return
         terminal.press("j")
     raise AssertionError(f"{name} was never selected:\n{terminal.screen()}")
@@ -98,39 +98,40 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
         writer = elsewhere.run(in_state(server.engine, "RUNNING", "writer"))
         env = {**env, TOKEN: server.token}
         with console(env, "connect", server.url, "--token-env", TOKEN, size=(130, 40)) as terminal:
-            terminal.wait_for(re.compile(r"running +writer"), SLOW_S)
-            terminal.wait_for(re.compile(r"running +helper"), SLOW_S)
+            wait = partial(terminal.wait_for, timeout_s=SLOW_S)
+            wait(re.compile(r"running +writer"))
+            wait(re.compile(r"running +helper"))
             select(terminal, "writer")
-            terminal.wait_for("P pause now")
+            wait("P pause now")
             terminal.press("P")
-            terminal.wait_for(re.compile(r"paused +writer"))
-            terminal.wait_for("effect seen: paused")
+            wait(re.compile(r"paused +writer"))
+            wait("effect seen: paused")
             assert (writer.state, helper.state) == ("PAUSED", "RUNNING")
-            terminal.wait_for("r Resume")
+            wait("r Resume")
 
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first", "second"]
             elsewhere.run(rewind(server, writer))
-            terminal.wait_for("1 of 3 messages are gone")
+            wait("1 of 3 messages are gone")
             assert writer.state == "PAUSED"
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first"]
 
             terminal.press("s")
-            terminal.wait_for("queues until it is resumed")
+            wait("queues until it is resumed")
             terminal.press("instead", "enter")
-            terminal.wait_for("effect seen: queued until it goes on")
-            terminal.wait_for("r Resume")
+            wait("effect seen: queued until it goes on")
+            wait("r Resume")
             press_apart(terminal, "r", lambda: writer.state == "RUNNING")
-            terminal.wait_for(re.compile(r"running +writer"))
+            wait(re.compile(r"running +writer"))
             elsewhere.call(server.engine.models.release)
-            terminal.wait_for("echo: instead")
-            terminal.wait_for(re.compile(r"idle +writer"))
+            wait("echo: instead")
+            wait(re.compile(r"idle +writer"))
 
             select(terminal, "helper")
             terminal.press("X")
-            terminal.wait_for("stop helper")
+            wait("stop helper")
             press_until(terminal, "y", partial(_shows, terminal, r"stopping +helper"))
             assert helper.state == "RUNNING", "the engine lets the step end first"
             elsewhere.call(its_models.release)
-            terminal.wait_for(re.compile(r"stopped +helper"))
+            wait(re.compile(r"stopped +helper"))
             done = [verb for verb, _ in server.engine.verbs if verb != "wait"]
             assert done == ["pause", "reseed", "send", "resume", "stop"]
