@@ -44,13 +44,19 @@ class Clock:
 
 
 def console(
-    clock: Clock, *, read_only: bool = False, ascii: bool = False, folder: Path | None = None, **rest: Any
+    clock: Clock,
+    *,
+    read_only: bool = False,
+    ascii: bool = False,
+    theme: str | None = None,
+    folder: Path | None = None,
+    **rest: Any,
 ) -> Watchfloor:
     """A console without sources of its own; times are shown in UTC."""
     where = folder or Path(tempfile.gettempdir()) / "watchfloor-stage"
     return Watchfloor(
         targets=rest.pop("targets", ()),
-        config=Config(path=where / "config.toml", ascii=ascii),
+        config=Config(path=where / "config.toml", ascii=ascii, theme=theme),
         clock=clock,
         steady=clock.steady,
         by="ops",
