@@ -281,3 +281,23 @@ async def test_more_permissions_for_a_command_are_an_action_of_their_own() -> No
         assert (await seen.decide(thread, "accept")).outcome is OutcomeKind.APPLIED
         await seen.until(lambda: "fetched" in said(seen, thread))
         assert results(seen, thread) == [ToolStatus.OK]
+
+
+async def test_input_to_a_command_that_runs_is_asked_about_by_itself(live: Peer) -> None:
+    shell = {"run": "cat > typed", "ask": "to type", "with": {"tty": True, "yield_time_ms": 500}}
+    thread = await live.other.thread(live.work)
+    async with desk(live.url) as seen:
+        for option, words in (("decline", "one\n"), ("accept", "two\n")):
+            await seen.do(thread, DoSend(text=script(shell, {"type": words}, {"say": f"that was {words.strip()}"})))
+            assert (await seen.decide(thread, "accept")).outcome is OutcomeKind.APPLIED
+            _, subject = await seen.asked(thread)
+            action = subject.actions[0]
+            assert action.tool == "input to a running command"
+            assert words.strip() in (action.text or "")
+            # The command itself runs already: that it does proves nothing of the answer.
+            assert action.call is None
+            done = await seen.decide(thread, option)
+            assert done.outcome is OutcomeKind.APPLIED
+            assert "proof" in done.info
+            await idle(seen, thread)
+            assert (live.work / "typed").read_text() == ("two\n" if option == "accept" else "")

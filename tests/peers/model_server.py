@@ -6,6 +6,7 @@ results since then. Without a script it says what it was told. Steps:
     {"say": "text", "over_s": 2}             say something, in pieces over that time
     {"think": "text", "say": "text"}         a summary of reasoning first
     {"run": "command", "ask": "why"}         run a command; with `ask` outside the sandbox, which needs an approval
+    {"type": "text"}                         type into the command that was started last and still runs
     {"write": {"path": "text"}}              add files by a patch
     {"call": "tool", "in": "namespace", "with": {…}}
     {"fail": 500}                            answer with this HTTP status
@@ -20,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -28,6 +30,7 @@ from typing import Any, Final
 PIECE: Final = 12
 """Characters of a streamed text that come together."""
 _MARK: Final = "do: "
+_RUNNING: Final = re.compile(r"running with session ID (\d+)")
 
 Json = dict[str, Any]
 
@@ -117,6 +120,8 @@ def _call(step: Json) -> tuple[str, Json] | None:
     if "run" in step:
         asks = {"sandbox_permissions": "require_escalated", "justification": step["ask"]} if "ask" in step else {}
         return "exec_command", {"cmd": step["run"], **asks, **step.get("with", {})}
+    if "type" in step:
+        return "write_stdin", {"session_id": step.get("session", 0), "chars": step["type"]}
     if "call" in step:
         return step["call"], step.get("with", {})
     return None
@@ -140,7 +145,9 @@ def _step(history: Any) -> tuple[Json, list[str]]:
                 later.append(last[-80:])
     if script is None:
         return {"say": f"you said: {last[-80:]}"}, []
-    return (script[done] if done < len(script) else {"say": "the script is done"}), later
+    step = script[done] if done < len(script) else {"say": "the script is done"}
+    running = _RUNNING.findall(json.dumps(history)) if "type" in step else []
+    return ({**step, "session": int(running[-1])} if running else step), later
 
 
 def _script(said: str) -> list[Json] | None:

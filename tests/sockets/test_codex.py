@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from http import HTTPStatus
+from typing import Any
 
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
@@ -114,6 +115,29 @@ async def test_an_answer_that_nothing_proves_is_unknown(server: FakeCodex, monke
         )
         ended = seen.requests[str(done.request)]
         assert (ended.state, ended.decision) == (RequestState.RESOLVED, None)
+
+
+@pytest.mark.parametrize(
+    ("params", "tool"),
+    [
+        ({"kind": "writeStdin", "approvalId": "a1", "command": "write_stdin yes"}, "input to a running command"),
+        ({"networkApprovalContext": {"host": "h.example", "protocol": "https"}}, "network access"),
+    ],
+)
+async def test_that_a_command_runs_proves_nothing_of_an_answer_about_what_it_does(
+    server: FakeCodex, params: dict[str, Any], tool: str
+) -> None:
+    server.thread("t1").running = [{"itemId": "call-1", "processId": "7", "command": "make"}]
+    await server.begin_turn("t1")
+    number = await server.ask_command("t1", **params)
+    async with desk(server.url) as seen:
+        request, subject = await seen.asked("t1")
+        assert subject.actions[0].tool == tool
+        await seen.until(lambda: [work.id for work in seen.summary("t1").in_flight] == ["call-1"])
+        id = await seen.send("t1", DoApprove(request=subject.id, option="accept", digest=request.digest))
+        await server.answered(number)
+        done = await outcome(seen, id)
+        assert (done.outcome, list(done.info)) == (OutcomeKind.APPLIED, ["proof"])
 
 
 async def test_an_answer_that_lost_against_another_client_says_so(server: FakeCodex) -> None:

@@ -169,6 +169,9 @@ class Asking:
 
 def _call(thread: Thread, method: str, params: Json) -> str | None:
     """The item that waits for the answer."""
+    if text(params, "approvalId") is not None or part(params, "networkApprovalContext"):
+        # Asked about something within a command that runs: input to it, what it starts, where it connects.
+        return None
     item = text(params, "itemId")
     if item is not None:
         # The agent's questions are no items.
