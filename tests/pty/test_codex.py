@@ -19,6 +19,8 @@ from tests.pty.harness import Terminal
 from tests.pty.kit import SLOW_S, console, press_until
 
 T = TypeVar("T")
+CARD = re.compile(r"^ \d+ of \d+  \S", re.MULTILINE)
+"""The head of a card."""
 
 
 class Elsewhere:
@@ -53,7 +55,7 @@ def elsewhere() -> Iterator[Elsewhere]:
 def card(terminal: Terminal, about: str) -> None:
     """Open the card of the only request, and wait until it counts keys."""
     terminal.wait_for("1 needs you", SLOW_S)
-    press_until(terminal, "i", lambda: about in terminal.screen())
+    press_until(terminal, "i", lambda: CARD.search(terminal.screen()) and about in terminal.screen())
     terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE))
 
 
