@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -11,14 +13,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tests.peers.dagger_conversation import Models
-from tests.peers.dagger_desk import Desk
 from tests.peers.dagger_engine import in_state
 from tests.peers.dagger_runtime import Runtime
 from tests.peers.dagger_server import DaggerServer
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
-from watchfloor.protocol.frames import DoReseed
-from watchfloor.words import OutcomeKind, ReseedMode
+from tests.pty.kit import SLOW_S, WATCHFLOOR, console, press_until
 
 T = TypeVar("T")
 TOKEN = "DAGGER_TOKEN"
@@ -77,16 +76,11 @@ def press_apart(terminal: Terminal, key: str, holds: Callable[[], object]) -> No
     raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
 
 
-async def rewind(server: DaggerServer, agent: Runtime) -> None:
-    """Take back the last message of a conversation, as another console does."""
-    other = Desk(server)
-    await other.connect()
-    try:
-        await other.until(lambda: "reseed" not in other.told.get(agent.handle, {}).get("blocked", {"reseed": ""}))
-        done = await other.do(agent.handle, DoReseed(mode=ReseedMode.REWIND, to="-1"))
-        assert done.outcome is OutcomeKind.APPLIED, done.reason
-    finally:
-        await other.close()
+def rewind(env: dict[str, str], url: str, agent: Runtime, to: str) -> None:
+    """Have an agent go on before a message, from another terminal."""
+    words = (*WATCHFLOOR, "reseed", url, agent.handle, "--mode", "rewind", "--to", to, "--token-env", TOKEN)
+    done = subprocess.run(words, env={**os.environ, **env}, capture_output=True, text=True, timeout=SLOW_S, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[str, str]) -> None:
@@ -110,7 +104,7 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
             wait("r Resume")
 
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first", "second"]
-            elsewhere.run(rewind(server, writer))
+            rewind(env, server.url, writer, "#1")
             wait("1 of 3 messages are gone")
             assert writer.state == "PAUSED"
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first"]

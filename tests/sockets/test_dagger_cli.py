@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.peers.dagger_engine import in_state
 from tests.peers.dagger_server import DaggerServer
-from tests.sockets.cli_kit import Program
+from tests.sockets.cli_kit import Done, Program
 
 
 async def test_agents_are_listed_and_told_what_to_do(tmp_path: Path) -> None:
@@ -43,3 +43,31 @@ async def test_the_session_around_the_program_needs_no_address(tmp_path: Path) -
         outside = await Program(tmp_path)("sessions", "dagger+session://here")
         assert (outside.code, "dagger run" in outside.err) == (2, True)
         assert (await Program(tmp_path)("sessions", server.url)).code == 7
+
+
+async def test_what_changes_an_agent_goes_by_the_command_line(tmp_path: Path) -> None:
+    async with DaggerServer() as server:
+        writer = await in_state(server.engine, "IDLE", "writer")
+        chief = await in_state(server.engine, "IDLE", "chief")
+        program = Program(tmp_path, WATCHFLOOR_TOKEN=server.token)
+
+        async def on(verb: str, *words: str) -> Done:
+            return await program(verb, server.url, writer.handle, *words, "--json")
+
+        back = await on("reseed", "--mode", "rewind", "--to", "-2")
+        assert (back.code, back.record["effect"], writer.conversation.turns) == (0, "seen", ())
+        assert (await on("reseed", "--mode", "model", "--to", "echo")).code == 0
+        assert (await on("send", "hello")).code == 0
+        await writer.until(lambda it: it.conversation.last_reply == "echo: hello")
+        assert (await on("reseed", "--mode", "compact")).code == 0
+        assert writer.conversation.last_reply.startswith("echo: Summarise")
+        forked = await on("fork", "--name", "branch")
+        assert (forked.code, server.engine.agents[forked.record["info"]["session"]].name) == (0, "branch")
+        assert (await on("notify", chief.handle, "--on", "idle")).code == 0
+        assert [states for _, states in writer.subscribers.values()] == [["IDLE"]]
+        assert (await on("notify", chief.handle, "--on", "completed")).code == 6
+        await on("pause")
+        begun = tmp_path / "begin"
+        begun.write_text("begin anew")
+        assert (await on("reseed", "--mode", "replace", "--file", str(begun))).code == 0
+        assert [turn.text for turn in writer.conversation.turns] == ["begin anew"]

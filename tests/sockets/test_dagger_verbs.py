@@ -195,14 +195,20 @@ async def test_rewinding_takes_back_what_came_after(beta: int) -> None:
         assert texts[-1] == "it is red"
 
 
-async def test_rewinding_to_a_message_keeps_it_and_needs_a_paused_agent() -> None:
+async def test_rewinding_to_a_message_goes_on_before_it() -> None:
     async with DaggerServer() as server:
-        _, done, _ = await reseeded(server, DoReseed(mode=ReseedMode.REWIND, to="#2"))
+        agent, done, texts = await reseeded(server, DoReseed(mode=ReseedMode.REWIND, to="#2"))
+        assert (done.outcome, agent.state, texts[-1]) == (APPLIED, "IDLE", "it is red")
+
+
+async def test_rewinding_to_what_asks_for_an_answer_needs_a_paused_agent() -> None:
+    async with DaggerServer() as server:
+        _, done, _ = await reseeded(server, DoReseed(mode=ReseedMode.REWIND, to="-1"))
         assert done.outcome is INVALID
         assert "reseed" not in [verb for verb, _ in server.engine.verbs]
         assert "pause it first" in (done.reason or "")
     async with DaggerServer() as server:
-        agent, done, texts = await reseeded(server, DoReseed(mode=ReseedMode.REWIND, to="#2"), state="paused")
+        agent, done, texts = await reseeded(server, DoReseed(mode=ReseedMode.REWIND, to="-1"), state="paused")
         assert (done.outcome, agent.state, texts[-1]) == (APPLIED, "PAUSED", "done here")
         agent.resume()
         await agent.until(lambda it: it.state == "IDLE")

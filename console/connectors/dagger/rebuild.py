@@ -38,7 +38,7 @@ class Step:
 def kept(conversation: Sequence[Turn], to: str) -> list[Turn]:
     """What stays when an agent is rewound. System prompts stay by themselves, and are not part of it.
 
-    `to` is a ref ("#3": that message and what came before it stay) or "-N" (without the last N messages).
+    `to` is a ref ("#3": the agent goes on before that message) or "-N" (without the last N messages).
     Raises ValueError, with a reason for people, where that is nowhere in the conversation.
     """
     conversation = spoken(conversation)
@@ -51,7 +51,7 @@ def kept(conversation: Sequence[Turn], to: str) -> list[Turn]:
     places = [place for place, turn in enumerate(conversation) if turn.ref == ref]
     if not places:
         raise ValueError(f"message {ref} is not part of the conversation: it was not read yet, or was taken back")
-    return list(conversation[: places[-1] + 1])
+    return list(conversation[: places[0]])
 
 
 def spoken(conversation: Sequence[Turn]) -> list[Turn]:

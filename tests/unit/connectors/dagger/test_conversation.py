@@ -97,7 +97,7 @@ def test_what_is_no_conversation_is_an_empty_one() -> None:
 FOUR = [said("a", ref="#1"), said("b", "ASSISTANT"), said("c", ref="#2"), said("d", "ASSISTANT")]
 
 
-@pytest.mark.parametrize(("to", "left"), [("-1", 3), ("-4", 0), ("#1", 1), ("2", 3)])
+@pytest.mark.parametrize(("to", "left"), [("-1", 3), ("-4", 0), ("#1", 0), ("2", 2)])
 def test_what_stays(to: str, left: int) -> None:
     talk = [
         said("s", "SYSTEM"),
