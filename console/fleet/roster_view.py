@@ -158,6 +158,15 @@ class RosterView:
     def key(self, i: int, /) -> RowKey:
         return self._tree.key(i)
 
+    def keys(self) -> list[RowKey]:
+        """The key of each row, in order."""
+        return self._tree.keys()
+
+    @property
+    def kept(self) -> int:
+        """Sessions that the filter lets through, those that are put away included."""
+        return len(self._labels)
+
     def index(self, key: Any, /) -> int | None:
         return self._tree.index(key)
 

@@ -56,6 +56,10 @@ class Tree:
         """The key of a line. Raises IndexError."""
         return self._places[at]
 
+    def keys(self) -> list[RowKey]:
+        """The key of each line, in order."""
+        return list(self._places)
+
     def index(self, key: RowKey) -> int | None:
         """The line of a key; None where it has none."""
         return self._places.index(key)

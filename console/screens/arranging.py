@@ -63,7 +63,7 @@ class Arranging(Writing):
     def fold_all(self) -> None:
         """Put away whatever is below something, or show all of it again."""
         rows = self._board.rows
-        open_now = any(rows.below(key) and not rows.closed(key) for key in map(rows.key, range(len(rows))))
+        open_now = any(rows.below(key) and not rows.closed(key) for key in rows.keys())  # noqa: SIM118
         top = self._board.line
         above = rows.above(top) if top is not None else []
         rows.close_all(closed=open_now)
@@ -136,9 +136,7 @@ class Arranging(Writing):
         self.say(f"{len(rows.marked):,} marked" if rows.marked else "none is marked")
 
     def _shown_sessions(self) -> list[SessionKey]:
-        rows = self._board.rows
-        keys = [rows.key(at) for at in range(len(rows))]
-        return [key for key in keys if isinstance(key, SessionKey)]
+        return [key for key in self._board.rows.keys() if isinstance(key, SessionKey)]  # noqa: SIM118 - no mapping
 
     # -------------------------------------------------------------- back
 

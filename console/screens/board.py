@@ -194,8 +194,7 @@ class Board:
 
     def found(self) -> Clean:
         """How many sessions the filter leaves."""
-        shown = sum(1 for at in range(len(self.rows)) if isinstance(self.rows.key(at), SessionKey))
-        return Clean(f"{shown:,} of {len(self._hub.fleet.sessions):,}")
+        return Clean(f"{self.rows.kept:,} of {len(self._hub.fleet.sessions):,}")
 
     def key_pressed(self) -> None:
         """A key was handled: whatever was said before it is over."""
@@ -223,7 +222,11 @@ class Board:
 
     def _draw_card(self, shown: Shown, now: int) -> None:
         steady = self._hub.steady()
-        shown.whole = self.card.end_seen and self.card.card is not None and self.card.card.key == shown.key
+        if (request := self._hub.fleet.requests.get(shown.key)) is not None:
+            shown.bind(request)
+        drawn = self.card.card
+        on_card = (drawn.key, drawn.digest) if drawn is not None else None
+        shown.whole = self.card.end_seen and on_card == (shown.key, shown.digest)
         made = card(
             self._hub.fleet,
             shown.key,
@@ -236,6 +239,9 @@ class Board:
             tz=self._tz,
         )
         if made is None:
+            return
+        if shown.outdated(request):
+            self.card.card = shown.kept(made, f"{self._keys.shown('open')} shows it")
             return
         if not made.open and self._asks_more(shown.key.owner):
             made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
