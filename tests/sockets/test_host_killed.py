@@ -13,7 +13,7 @@ import pytest
 from tests.sockets.host_kit import PATIENCE_S
 from watchfloor.host.sqlite_log import SqliteLog
 from watchfloor.protocol.codec import decode_host, encode
-from watchfloor.protocol.events import Message
+from watchfloor.protocol.events import Mail, Message
 from watchfloor.protocol.frames import Events, Hello, Watch
 
 websockets = pytest.importorskip("websockets.asyncio.client")
@@ -25,6 +25,7 @@ import asyncio, sys
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.host.server import Host
 from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.protocol.frames import DoResume
 
 async def agent(run, mail):
     number = 0
@@ -36,7 +37,8 @@ async def agent(run, mail):
 async def main():
     async with Host(name="mortal", log=SqliteLog(sys.argv[1])) as host:
         for number in range(int(sys.argv[2])):
-            host.add(FunctionHarness(agent), id=f"s{number}", name=f"s{number}", text="go")
+            session = host.add(FunctionHarness(agent), id=f"s{number}", name=f"s{number}", text="go")
+            host.command(session, DoResume())
         print(await host.serve(announce=False), flush=True)
         await asyncio.Event().wait()
 
@@ -88,5 +90,9 @@ async def test_what_was_told_is_there_after_every_kill(tmp_path: Path) -> None:
                 assert epochs.setdefault(session, log.epoch(session)) == log.epoch(session)
                 assert log.head(session) > heads[session]
                 heads[session] = log.head(session)
+                # Its one message was taken up anew in every life, and consumed once.
                 said = [event.text for event in events if isinstance(event, Message)]
-                assert said.count("step 1") <= round_ + 1
+                assert said.count("step 1") == round_ + 1
+                mail = [event.state.value for event in events if isinstance(event, Mail)]
+                assert mail == ["sent", "consumed"]
+                assert {event.attempt for event in events} == {1}

@@ -13,7 +13,7 @@ from watchfloor.dial import dial
 from watchfloor.host.server import Host
 from watchfloor.host.sqlite_log import SqliteLog
 from watchfloor.protocol.events import Message
-from watchfloor.protocol.frames import Events, Watching
+from watchfloor.protocol.frames import DoResume, Events, Watching
 
 
 async def heard(core: ClientCore, url: str, text: str) -> tuple[list[tuple[str, int]], list[Watching]]:
@@ -48,6 +48,7 @@ async def test_a_client_reads_nothing_twice_when_the_host_has_come_back(tmp_path
             for name in ("ant", "bee"):
                 script = Script()
                 host.add(script, name=name, id=name, text="go")
+                host.command(name, DoResume())
                 await until(lambda s=script: s.attempts and s.attempts[0].told)  # type: ignore[misc]
                 for number in range(700):
                     script.attempts[0].port.emit(Message(at=0, text=f"{name} {number}"))

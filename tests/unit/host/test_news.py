@@ -7,7 +7,7 @@ from itertools import count
 
 from tests.unit.host.glass import Glass, poss
 from watchfloor.errors import StorageFull
-from watchfloor.host.log import Batch, MemoryLog
+from watchfloor.host.log import Batch, MemoryLog, State
 from watchfloor.protocol.events import Event, Message
 from watchfloor.protocol.frames import Error, Events, Sessions
 from watchfloor.words import OutcomeKind
@@ -21,10 +21,10 @@ class Disk(MemoryLog):
         super().__init__(lambda: f"e{next(numbers)}")
         self.full = False
 
-    def write(self, batch: Sequence[Batch]) -> list[list[Event]]:
+    def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         if self.full:
             raise StorageFull("log.db cannot grow: make room on its disk")
-        return super().write(batch)
+        return super().write(batch, states)
 
 
 def watched() -> tuple[Glass, Disk]:

@@ -98,9 +98,7 @@ class Between:
             return []
         effects: list[SessionEffect] = []
         for subscriber, on in list(core.subscribers.items()):
-            if self._core(subscriber) is None:
-                del core.subscribers[subscriber]
-            elif effect.state in on:
+            if effect.state in on:
                 effects += self.tell(subscriber, core, effect.state, effect.at)
         return effects
 

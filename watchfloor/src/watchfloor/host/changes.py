@@ -46,9 +46,9 @@ class SessionChanges(SessionState):
     def _tell_subscribers(self, now: int) -> None:
         """An edge into a state of rest, unless nothing was done since the last one."""
         state = self.lifecycle
-        if state not in RESTS or (state is Lifecycle.IDLE and self._told == self._worked):
+        if state not in RESTS or (state is Lifecycle.IDLE and self._told == self.worked):
             return
-        self._told = self._worked
+        self._told = self.worked
         if self.subscribers:
             self._effects.append(Reached(self.id, state.value, now))
 
@@ -73,6 +73,9 @@ class SessionChanges(SessionState):
 
     def _mail(self, letters: Iterable[Letter], state: MailState, now: int, error: str | None = None) -> None:
         for letter in letters:
+            if letter.state is MailState.ERROR and state is MailState.ERROR:
+                # It was taken up once more, and that it ended was told already.
+                continue
             letter.state, letter.error = state, error
             self._publish(letter.event(state, now, error), now)
 
@@ -134,11 +137,11 @@ class SessionChanges(SessionState):
 
     def _open_turn(self, now: int, again: tuple[MailItem, ...] = ()) -> None:
         """Begin a turn with all mail that waits."""
-        self._turns += 1
-        self._begun += 1
+        self.turns += 1
+        self.begun += 1
         if self.usage is not None:
             self._note_used(self.usage)
-        self.turn = f"t{self._turns}"
+        self.turn = f"t{self.turns}"
         self.paused = False
         self.why = None
         self.suspension = Suspension()
@@ -169,9 +172,10 @@ class SessionChanges(SessionState):
         elif self.turn is not None:
             words = self.last_words()
             for letter in letters:
+                letter.state, letter.error = MailState.CONSUMED, None
                 letter.response = words if letter.response is None else letter.response
         if self.turn is not None:
-            self._worked += 1
+            self.worked += 1
         self.suspension = Suspension()
         self.turn = None
 
@@ -184,9 +188,9 @@ class SessionChanges(SessionState):
         self._withdraw(now, f"the attempt {phase.value}" if phase is not Phase.STOPPED else "the attempt was stopped")
         self._turn_over(now, {Phase.STOPPED: "stopped", Phase.FAILED: "failed"}.get(phase))
         if had_turn:
-            self._carry = mail
+            self.carried = mail
         elif phase is Phase.STOPPED:
-            self._carry = ()
+            self.carried = ()
         if phase is Phase.STOPPED:
             self._mail(self.mailbox.empty(), MailState.ERROR, now, "stopped")
         self.phase = phase
@@ -206,8 +210,12 @@ class SessionChanges(SessionState):
             self.attempt += 1
         self.phase = Phase.STARTING
         self.why = self.error = None
-        self.result = self.usage = None
-        self._begun = 0
+        self.result = None
+        if new:
+            self.usage = None
+        self.calls.clear()
+        self.begun = 0 if new else self.begun
+        self.unloaded = False
         self.paused = False
         self.in_flight.clear()
         self._again = again

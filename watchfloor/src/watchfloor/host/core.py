@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from watchfloor.errors import ProtocolError, StorageError
+from watchfloor.errors import ProtocolError, StorageCorrupt, StorageError
 from watchfloor.host.between import Between
 from watchfloor.host.clients import Connection, broadcast
 from watchfloor.host.commands import Outcomes, carry_out
@@ -34,6 +34,7 @@ from watchfloor.host.principals import Principal
 from watchfloor.host.queries import Queries
 from watchfloor.host.quoting import shown
 from watchfloor.host.reception import Reception, about_of
+from watchfloor.host.record import restore
 from watchfloor.host.roster import SLOW_MS, Entry, Roster, supported
 from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import encoded
@@ -126,6 +127,23 @@ class HostCore:
         self.news.touch(self.roster.add(core, traits, fixed or {}))
         return core
 
+    def come_back(self, session: str, now: int) -> list[HostEffect] | None:
+        """Put a session that was just added together again as the log has it; None where the log has nothing of it.
+
+        What ran is suspended, and what was asked is withdrawn. Raises StorageError for what cannot be read.
+        """
+        saved = self.log.state(session)
+        if saved is None:
+            return None
+        entry = self._entry(session)
+        core = self.session(session)
+        try:
+            effects = restore(core, saved[0], saved[1], now)
+        except ValueError as error:
+            raise StorageCorrupt(f"what the log has of session {session!r} cannot be read: {error}") from None
+        entry.kept = list(core.conversation.messages)
+        return self.apply(effects)
+
     def mirror(self, session: str, *, capabilities: Capabilities, traits: Traits, now: int) -> MirrorSession:
         """A new session that a foreign system runs; its commands are forwarded. Raises ValueError for a taken id."""
         if session in self.roster:
@@ -166,6 +184,10 @@ class HostCore:
     def remove(self, session: str) -> None:
         """Forget a session. Its events stay in the log."""
         self.roster.remove(session)
+        self.log.forget_state(session)
+        for entry in self.roster:
+            if isinstance(entry.core, SessionCore):
+                entry.core.subscribers.pop(session, None)
         for client in self._conns.values():
             client.watchers.pop(session, None)
         self.news.gone(session)

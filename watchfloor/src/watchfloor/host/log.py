@@ -33,6 +33,15 @@ class Batch(NamedTuple):
     events: Sequence[Event]
 
 
+class State(NamedTuple):
+    """What is kept of a session besides its events. Of the conversation the first `keep` messages stay as they are."""
+
+    session: str
+    record: str
+    keep: int
+    messages: Sequence[str]
+
+
 class EventLog(Protocol):
     """Stores the events of all sessions of a host."""
 
@@ -68,8 +77,21 @@ class EventLog(Protocol):
         """
         ...
 
-    def write(self, batch: Sequence[Batch]) -> list[list[Event]]:
-        """Store events of several sessions, each session once, in order: all of them or none.
+    @property
+    def keeps_states(self) -> bool:
+        """Does it outlive its host, so that sessions can come back?"""
+        ...
+
+    def state(self, session: str) -> tuple[str, list[str]] | None:
+        """The record and the conversation that were kept of a session."""
+        ...
+
+    def forget_state(self, session: str) -> None:
+        """The session is not to come back. Its events stay."""
+        ...
+
+    def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
+        """Store events of several sessions, each session once, in order, and states: all of it or nothing.
 
         Returns them with `seq` and `pos`. Raises ValueError for a delta, StorageError where nothing can be written;
         nothing is stored then.
@@ -135,7 +157,17 @@ class MemoryLog:
     def append(self, session: str, events: Sequence[Event]) -> list[Event]:
         return self.write([Batch(session, events)])[0]
 
-    def write(self, batch: Sequence[Batch]) -> list[list[Event]]:
+    @property
+    def keeps_states(self) -> bool:
+        return False
+
+    def state(self, session: str) -> tuple[str, list[str]] | None:
+        return None
+
+    def forget_state(self, session: str) -> None:
+        return
+
+    def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         no_deltas(batch)
         return [self._append(session, events) for session, events in batch]
 

@@ -8,7 +8,7 @@ fails or is stopped they end with its error, and when its step was cancelled the
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -115,6 +115,16 @@ class Mailbox:
         """The messages that nobody has consumed, in order."""
         return list(self._waiting)
 
+    def at_work(self) -> list[Letter]:
+        """The messages that the turn under way has consumed, in order."""
+        return list(self._turn)
+
+    def put_back(self, refs: int, waiting: Sequence[Letter], consumed: Sequence[Letter]) -> None:
+        """Make of an empty mailbox the one that was kept."""
+        self._refs, self._waiting, self._turn = refs, list(waiting), list(consumed)
+        for letter in sorted((*consumed, *waiting), key=lambda letter: number_of(letter.item.ref) or 0):
+            self._known[letter.item.ref] = letter
+
     @property
     def view(self) -> MailboxView:
         return MailboxView(queued=len(self._waiting), refs=self._refs)
@@ -135,7 +145,7 @@ class Mailbox:
         Returns the turn's mail and the letters that were consumed just now.
         """
         consumed, self._waiting = self._waiting, []
-        self._turn = [self._known.get(item.ref) or Letter(item, Delivery.STARTED) for item in again] + consumed
+        self._turn = [self._known.get(item.ref) or _ended(item) for item in again] + consumed
         return self.turn, consumed
 
     def steer(self) -> list[Letter]:
@@ -161,3 +171,8 @@ class Mailbox:
         """Take all waiting letters out of the queue."""
         letters, self._waiting = self._waiting, []
         return letters
+
+
+def _ended(item: MailItem) -> Letter:
+    """A message that is taken up once more after its end was forgotten."""
+    return Letter(item, Delivery.STARTED, state=MailState.ERROR)

@@ -12,9 +12,11 @@ from typing import Final
 from watchfloor.errors import StorageError
 from watchfloor.host.clients import Connection, Encoded, broadcast
 from watchfloor.host.effects import Changed, HostEffect, Publish, Reached, RequestChanged, SendFrame, SessionEffect
-from watchfloor.host.log import Batch, EventLog
+from watchfloor.host.log import Batch, EventLog, State
 from watchfloor.host.reception import session_frames
+from watchfloor.host.record import record, words
 from watchfloor.host.roster import SLOW, SLOW_MS, Entry, Roster
+from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import encoded, event_frames, join_deltas
 from watchfloor.protocol.events import Delta, Event
 from watchfloor.protocol.frames import Error, ErrorCode, Gone, Profiles, RequestFrame
@@ -123,14 +125,27 @@ class News:
         """Log what is new, all of it or nothing. Returns each entry's new events, deltas in their places."""
         fresh = [join_deltas(entry.events) for entry in busy]
         lasting = [[event for event in events if not isinstance(event, Delta)] for events in fresh]
-        logged = self._log.write([Batch(entry.id, events) for entry, events in zip(busy, lasting, strict=True)])
+        states = [state for entry in busy if (state := self._state(entry)) is not None]
+        logged = self._log.write([Batch(entry.id, events) for entry, events in zip(busy, lasting, strict=True)], states)
         for entry in busy:
             entry.events = []
+            if isinstance(entry.core, SessionCore):
+                entry.kept = list(entry.core.conversation.messages)
         return [
             [event if isinstance(event, Delta) else next(numbered) for event in events]
             for events, stored in zip(fresh, logged, strict=True)
             for numbered in [iter(stored)]
         ]
+
+    def _state(self, entry: Entry) -> State | None:
+        """What is to be kept of the session, besides what of its conversation is kept already."""
+        if not self._log.keeps_states or not isinstance(entry.core, SessionCore):
+            return None
+        messages, kept = entry.core.conversation.messages, entry.kept
+        same = 0
+        while same < len(kept) and same < len(messages) and kept[same] is messages[same]:
+            same += 1
+        return State(entry.id, record(entry.core), same, [words(message) for message in messages[same:]])
 
     def _wait(self, clients: Sequence[Connection], fault: str, now: int) -> list[HostEffect]:
         self.retry_at = now + RETRY_MS

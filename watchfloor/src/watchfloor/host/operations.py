@@ -192,13 +192,13 @@ class Operations(Reseeding):
         if (limit := self.limit()) is not None:
             return Handled(OutcomeKind.INVALID, reason=f"{limit}: raise it first")
         if Consequence.NEW_ATTEMPT in cell.also:
-            self._launch(now, new=True, again=self._carry)
+            self._launch(now, new=True, again=self.carried)
         elif self.paused:
             self._continue(by, now)
         elif Consequence.CANCELS_PAUSE in cell.also and Overlay.PAUSING in self.pending:
             self._cancel_pause()
         elif self.phase is Phase.NEVER_STARTED:
-            self._launch(now, new=False)
+            self._launch(now, new=False, again=self.carried)
         elif Lifecycle.RUNNING in cell.to and self.mailbox.waits and not self.pending:
             self._open_turn(now)
         else:
@@ -215,6 +215,12 @@ class Operations(Reseeding):
                 self._open_turn(now)
             elif self.mailbox.waits:
                 self._launch(now, new=False)
+        elif suspension.cut and not self.alive:
+            # It came back with its host: what ran it has to be started anew.
+            again = self.mailbox.turn
+            self.mailbox.end_turn()
+            self.turn = None
+            self._launch(now, new=False, again=again)
         elif suspension.cut:
             self.paused = False
             self._mail(self.mailbox.steer(), MailState.CONSUMED, now)

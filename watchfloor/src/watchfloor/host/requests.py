@@ -8,7 +8,7 @@ remembered for a while, so that a late approver learns what became of them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -121,6 +121,13 @@ class Requests:
         return min((e.request.deadline for e in self._open.values() if e.request.deadline is not None), default=None)
 
     # --- opening and ending
+
+    def put_back(self, requests: Sequence[RequestModel]) -> None:
+        """Open again what was open when it was kept."""
+        for request in requests:
+            subject = request.read()
+            self._used.add(subject.id)
+            self._open[subject.id] = _Entry(request, subject)
 
     def ask(
         self,

@@ -62,7 +62,7 @@ class Reseeding(SessionChanges):
             case ReseedMode.REPLACE:
                 messages[:] = [ConversationMessage("user", do.text or "")]
                 # What it begins with takes the place of what a retry would have taken up.
-                self._carry = ()
+                self.carried = ()
             case ReseedMode.MODEL:
                 self.conversation.model = do.to
                 note = do.to
@@ -77,7 +77,7 @@ class Reseeding(SessionChanges):
         number = number_of(ref) or 0
         if place is not None:
             del self.conversation.messages[place:]
-        self._carry = tuple(item for item in self._carry if (number_of(item.ref) or 0) < number)
+        self.carried = tuple(item for item in self.carried if (number_of(item.ref) or 0) < number)
         return f"before #{number}"
 
     def compacted(self, messages: Sequence[ConversationMessage], now: int) -> list[SessionEffect]:

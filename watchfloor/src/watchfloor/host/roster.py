@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from watchfloor.harness.base import ConversationMessage
 from watchfloor.host.hosted import HostedSession
 from watchfloor.host.log import EventLog
 from watchfloor.host.operations import SUPPORTED
@@ -47,6 +48,8 @@ class Entry:
     """`last` is of something that was said or done, not of the machinery."""
     events: list[Event] = field(default_factory=list)
     requests: list[RequestModel] = field(default_factory=list)
+    kept: list[ConversationMessage] = field(default_factory=list)
+    """The conversation as the log has it."""
 
     @property
     def id(self) -> str:

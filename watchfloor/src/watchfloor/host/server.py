@@ -181,6 +181,9 @@ class Host:
         """Add a session and return its id. It runs at once where `text` is given, or where the harness starts itself
         (unless `start` is False). `messages` and `model` are what it remembers from the beginning.
 
+        A session that the log knows by its id comes back as it was, and nothing is sent or started: a turn that ran
+        when the host ended is suspended, until `resume` takes it up with the same mail.
+
         Raises ValueError where the id is taken.
         """
         session = id if id is not None else self._core.roster.free_id(name)
@@ -196,6 +199,10 @@ class Host:
         )
         spec = AttemptSpec(session_id=session, attempt=1, name=name, cwd=cwd, labels=dict(labels or {}))
         self._runner.add(harness, spec)
+        back = self._core.come_back(session, self.now())
+        if back is not None:
+            self.perform(back)
+            return session
         core.conversation.messages.extend(messages)
         core.conversation.model = model
         effects = core.start(self.now()) if text is None and harness.starts_itself and start else []

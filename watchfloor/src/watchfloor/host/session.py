@@ -41,6 +41,7 @@ Every method returns the effects that follow from it, in order; `now` is in mill
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from watchfloor.errors import StaleTarget
@@ -57,9 +58,11 @@ from watchfloor.protocol.events import (
     Notice,
     Progress,
     ResultEvent,
+    ToolCall,
+    ToolResult,
 )
 from watchfloor.protocol.model import Capabilities, InFlight, RequestModel, Result, Usage
-from watchfloor.words import Overlay
+from watchfloor.words import Lifecycle, Overlay
 
 RESULT_TEXT: Final = 16_384
 """Code points of a result's texts; what is longer is cut, and marked so."""
@@ -121,6 +124,7 @@ class SessionCore(Operations):
         self._withdraw(now, "the turn ended", only_blocking=True)
         self._record(result, now)
         self._turn_over(now, None)
+        self.carried = ()
         interrupted = self.pending.pop(Overlay.INTERRUPTING, None) is not None
         self._after_turn(now, go_on=not interrupted)
         return self._done(now)
@@ -134,6 +138,7 @@ class SessionCore(Operations):
         why = f"interrupted by {asked.by}" if asked is not None else "interrupted"
         self._withdraw(now, why)
         self._turn_over(now, "rewound" if reseed is not None else "interrupted")
+        self.carried = ()
         if reseed is not None and reseed.reseed is not None:
             self.reseed_now(reseed.reseed, reseed.by, now)
         resuming = self.pending.pop(Overlay.RESUMING, None)
@@ -205,6 +210,19 @@ class SessionCore(Operations):
         self.result = bounded(result)
         self._publish(ResultEvent(at=now, result=self.result), now)
 
+    def come_back(self, now: int, was: Lifecycle, events: Sequence[Event], *, stopped: bool) -> Effects:
+        """The session was put together again from what was kept of it: tell what became of the work that was cut.
+
+        `was`: the state that was told last. `stopped`: it was being stopped.
+        """
+        self._shown = {**self._view(), "lifecycle": was}
+        for event in events:
+            self._publish(event, now)
+        self._withdraw(now, "the host was started anew: it is asked again when the session goes on")
+        if stopped:
+            self._over(Phase.STOPPED, now, "the host ended while it was being stopped")
+        return self._done(now)
+
     # --- steps
 
     def checkpoint(self, now: int) -> tuple[Boundary, Effects]:
@@ -253,6 +271,8 @@ class SessionCore(Operations):
         if not self._live:
             return []
         self.in_flight[work] = InFlight(id=work, name=name, since=now)
+        if work in self.calls:
+            self.calls[work] = True
         self._remind()
         return self._done(now)
 
@@ -292,6 +312,10 @@ class SessionCore(Operations):
         """Record an event of the attempt; a text without end is cut."""
         if event.item is not None:
             self.streams.close(event.item)
+        if isinstance(event, ToolCall):
+            self.calls[event.call] = False
+        elif isinstance(event, ToolResult):
+            self.calls.pop(event.call, None)
         self._publish(within(event), now)
         return self._take()
 

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from watchfloor.errors import StorageCorrupt, StorageError
 from watchfloor.host import sqlite_file
-from watchfloor.host.log import Batch, Logged, no_deltas
+from watchfloor.host.log import Batch, Logged, State, no_deltas
 from watchfloor.protocol.events import AnyEvent, Event
 
 KEEP: Final = 1_000_000
@@ -41,6 +41,9 @@ _TABLES: Final = (
     "CREATE TABLE events (pos INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL)",
     # Within a session `seq` rises with `pos`, so one index serves both.
     "CREATE UNIQUE INDEX by_seq ON events (session, seq)",
+    "CREATE TABLE states (session INTEGER PRIMARY KEY, body TEXT NOT NULL)",
+    "CREATE TABLE conversations (session INTEGER, n INTEGER, body TEXT NOT NULL, PRIMARY KEY (session, n))"
+    " WITHOUT ROWID",
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
 )
 _events: Final[TypeAdapter[Event]] = TypeAdapter(AnyEvent)
@@ -142,14 +145,35 @@ class SqliteLog:
     def append(self, session: str, events: Sequence[Event]) -> list[Event]:
         return self.write([Batch(session, events)])[0]
 
-    def write(self, batch: Sequence[Batch]) -> list[list[Event]]:
+    @property
+    def keeps_states(self) -> bool:
+        return True
+
+    def state(self, session: str) -> tuple[str, list[str]] | None:
+        id = self._of(session).id
+        with self._typed():
+            row = self._db.execute("SELECT body FROM states WHERE session = ?", (id,)).fetchone()
+            if row is None:
+                return None
+            said = self._db.execute("SELECT body FROM conversations WHERE session = ? ORDER BY n", (id,))
+            return str(row[0]), [str(body) for (body,) in said]
+
+    def forget_state(self, session: str) -> None:
+        id = self._of(session).id
+        with self._typed(), self._transaction():
+            self._db.execute("DELETE FROM states WHERE session = ?", (id,))
+            self._db.execute("DELETE FROM conversations WHERE session = ?", (id,))
+
+    def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         no_deltas(batch)
-        if not any(events for _, events in batch):
+        if not states and not any(events for _, events in batch):
             return [[] for _ in batch]
         stored: list[list[Event]] = []
         with self._typed(), self._whole() as changed, self._transaction():
             for name, events in batch:
                 stored.append(self._store(name, events, changed) if events else [])
+            for state in states:
+                self._keep_state(state, changed)
             self._forget(changed)
             self._db.executemany(
                 "UPDATE sessions SET head = ?, first = ?, lost = ? WHERE id = ?",
@@ -159,13 +183,7 @@ class SqliteLog:
         return stored
 
     def _store(self, name: str, events: Sequence[Event], changed: dict[str, _Session]) -> list[Event]:
-        session = changed[name] = changed.get(name) or replace(self._sessions.get(name) or self._fresh(name))
-        if session.id is None:
-            row = self._db.execute(
-                "INSERT INTO sessions (name, epoch, head, first, lost) VALUES (?, ?, 0, 1, 0)",
-                (_key(name), session.epoch),
-            )
-            session.id = row.lastrowid
+        session = self._row(name, changed)
         stored = [
             event.model_copy(update={"seq": session.head + number, "pos": self._pos + number})
             for number, event in enumerate(events, 1)
@@ -177,6 +195,26 @@ class SqliteLog:
         session.head += len(stored)
         self._pos += len(stored)
         return stored
+
+    def _keep_state(self, state: State, changed: dict[str, _Session]) -> None:
+        id = self._row(state.session, changed).id
+        self._db.execute("INSERT OR REPLACE INTO states (session, body) VALUES (?, ?)", (id, state.record))
+        self._db.execute("DELETE FROM conversations WHERE session = ? AND n >= ?", (id, state.keep))
+        self._db.executemany(
+            "INSERT INTO conversations (session, n, body) VALUES (?, ?, ?)",
+            [(id, number, body) for number, body in enumerate(state.messages, state.keep)],
+        )
+
+    def _row(self, name: str, changed: dict[str, _Session]) -> _Session:
+        """The session as this transaction leaves it; with a row of its own."""
+        session = changed[name] = changed.get(name) or replace(self._sessions.get(name) or self._fresh(name))
+        if session.id is None:
+            row = self._db.execute(
+                "INSERT INTO sessions (name, epoch, head, first, lost) VALUES (?, ?, 0, 1, 0)",
+                (_key(name), session.epoch),
+            )
+            session.id = row.lastrowid
+        return session
 
     def _fresh(self, name: str) -> _Session:
         # Its epoch may have been told before it has an event, so it must not get another one if this fails.

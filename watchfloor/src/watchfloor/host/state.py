@@ -74,6 +74,7 @@ _ASKS: Final[Mapping[Primitive, RequestKind]] = {
 
 RESTS: Final = frozenset({Lifecycle.IDLE, *TERMINAL})
 """States in which a session does nothing by itself, and waits for nobody's decision."""
+UNLOADED: Final = "not loaded"
 STOP_FIRST: Final = "stop it first"
 
 _SHOWN_FIRST: Final = (
@@ -151,16 +152,20 @@ class SessionState:
         self.error: str | None = None
         self.why: str | None = None
         self.since = now
+        self.calls: dict[str, bool] = {}
+        """Tool calls without a result, and whether they are being carried out."""
+        self.unloaded = False
+        """It came back with its host, and no attempt of it was started since."""
         # Mail of the turn that the last attempt left: what a relaunch takes up again.
-        self._carry: tuple[MailItem, ...] = ()
+        self.carried: tuple[MailItem, ...] = ()
         # What the attempt that is starting takes up.
         self._again: tuple[MailItem, ...] = ()
-        self._turns = 0
+        self.turns = 0
         self._wake_next = False
-        # Turns of the current attempt.
-        self._begun = 0
+        # Of the current attempt.
+        self.begun = 0
         # Work that was done, and how much of it subscribers were told of.
-        self._worked = 0
+        self.worked = 0
         self._told = 0
         self._effects: list[SessionEffect] = []
         self._shown: dict[str, object] = {}
@@ -223,17 +228,17 @@ class SessionState:
 
     def limit(self) -> str | None:
         """The budget that keeps the session from going on, in words; None for none."""
-        return self.budget.reached(self._used()) if self.paused and self.alive else None
+        return self.budget.reached(self._used()) if self.paused and self.phase not in _OVER else None
 
     def _used(self) -> Usage:
         """What the attempt has used. Its turns are counted here, whatever it says of them."""
         used = self.usage or Usage()
-        return used if used.turns >= self._begun else used.model_copy(update={"turns": self._begun})
+        return used if used.turns >= self.begun else used.model_copy(update={"turns": self.begun})
 
     def reached(self) -> str | None:
         """What a subscriber would be told at once: the state in which the session rests after some work."""
         state = self.lifecycle
-        if state is Lifecycle.IDLE and not self._worked:
+        if state is Lifecycle.IDLE and not self.worked:
             return None
         return state.value if state in RESTS else None
 
@@ -265,13 +270,18 @@ class SessionState:
         """The fields of a summary that this session knows; the log knows epoch, head and last."""
         return {**self._view(), "usage": self.usage}
 
+    def _native_state(self, row: Row) -> str | None:
+        if row is not Row.NEVER_STARTED:
+            return None
+        return UNLOADED if self.unloaded else row.value
+
     def _view(self) -> dict[str, object]:
         row = self.row()
         return {
             "attempt": self.attempt,
             "turn": self.turn,
             "lifecycle": LIFECYCLE_OF[row],
-            "native_state": row.value if row is Row.NEVER_STARTED else None,
+            "native_state": self._native_state(row),
             "why": self.why,
             "since": self.since,
             "blocked": self.blocked(),
