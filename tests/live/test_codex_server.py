@@ -165,13 +165,25 @@ async def test_a_thread_that_is_deleted_while_it_is_shown_is_gone(live: Peer) ->
         assert (await seen.do(thread, DoSend(text="hello"))).outcome is OutcomeKind.STALE_TARGET
 
 
+async def test_an_archived_thread_can_be_read(live: Peer) -> None:
+    thread = await live.other.thread(live.work)
+    await live.other.turn(thread, script({"say": "short"}))
+    await live.other.told("turn/completed", thread)
+    await live.other.call("thread/archive", threadId=thread)
+    async with desk(live.url, record=Record.WATCHED) as seen:
+        await seen.watch(thread)
+        await seen.until(lambda: "short" in said(seen, thread))
+        assert seen.summary(thread).native_state == "archived"
+        assert not [notice for notice in seen.of(thread, Notice) if notice.code is None]
+
+
 async def test_reading_a_stored_thread_does_not_load_it(live: Peer) -> None:
     thread = await live.other.thread(live.work)
     await live.other.turn(thread, script({"run": "echo hello"}, {"say": "short"}))
     await live.other.told("turn/completed", thread)
     await live.server.end(signal.SIGKILL)
     await live.server.start()
-    async with desk(live.url) as seen:
+    async with desk(live.url, record=Record.WATCHED) as seen:
         await seen.until(lambda: thread in seen.sessions)
         assert seen.summary(thread).native_state == "notLoaded"
         assert not seen.events[thread]

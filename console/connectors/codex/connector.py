@@ -344,12 +344,15 @@ class CodexSource:
         thread.watched = True
         if thread.loaded and not thread.archived:
             await self._start_join(thread)
-        elif not thread.read:
-            # Its past can be read without loading it, and nothing happens in it until somebody loads it.
+            return
+        # Its past can be read without loading it, and nothing happens in it until somebody loads it.
+        if not thread.read:
             await self._past(self.rpc, thread)
+        if not thread.archived:
             goal = await self.rpc.call("thread/goal/get", {"threadId": session})
             thread.goal = part(goal, "goal") or None
             await self._queue(thread)
+        self.feed.show(thread)
 
     async def unwatch(self, session: str) -> None:
         thread = self.feed.threads.get(session)
