@@ -30,8 +30,8 @@ class Finder:
         self._fitting: Sequence[int] = range(len(self._texts))
 
     def find(self, asked: str, most: int = MOST) -> list[int]:
-        """The places of the texts that hold every word of `asked`, or at least its letters in their order; best first,
-        `most` of them."""
+        """The places of the texts that hold every word of `asked`, or its letters in their order within the name; best
+        first, `most` of them."""
         words = asked.casefold().split()
         # What did not fit a text does not fit a longer one either, as long as only letters were added.
         pool = self._fitting if asked.startswith(self._asked) else range(len(self._texts))
@@ -51,7 +51,7 @@ def fitness(text: str, words: Sequence[str]) -> int | None:
             total += _BEGINS if text[len(word) :][:1] in ("", NAME_ENDS) else _GOES_ON
         elif at > 0:
             total += (_BEGINS_WORD if text[at - 1] in _SEPARATORS else _WITHIN) + min(at, 60)
-        elif (gaps := _scattered(text, word)) is not None:
+        elif (gaps := _scattered(text.partition(NAME_ENDS)[0], word)) is not None:
             total += _SCATTERED + gaps
         else:
             return None

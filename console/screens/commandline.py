@@ -37,7 +37,7 @@ class Kind(StrEnum):
     """What can be found. Of two that fit as well, the one that stands first here comes first."""
 
     ACT = "act"
-    SCREEN = "screen"
+    CONSOLE = "console"
     SESSION = "session"
     SOURCE = "source"
     THEME = "theme"
@@ -65,7 +65,8 @@ class Command(NamedTuple):
     @property
     def words(self) -> str:
         """What it is found by: its name first, then what it says of itself."""
-        return f"{self.text}{NAME_ENDS}{self.kind} {self.also} {self.note}"
+        kind = "" if self.kind in (Kind.ACT, Kind.CONSOLE) else self.kind.value
+        return f"{self.text}{NAME_ENDS}{kind} {self.also} {self.note}"
 
 
 class _Found:

@@ -164,7 +164,7 @@ class Elsewhere:
             value = command.value
             does: dict[Kind, Callable[[], None]] = {
                 Kind.ACT: lambda: self._floor.action_perform(value),
-                Kind.SCREEN: lambda: self._floor.action_perform(value),
+                Kind.CONSOLE: lambda: self._floor.action_perform(value),
                 Kind.SESSION: lambda: self._floor.go_to(value),
                 Kind.SOURCE: lambda: self.open_sources(value),
                 Kind.THEME: lambda: self._floor.say(self._around.wear(value)),
@@ -204,7 +204,7 @@ class Elsewhere:
         also = Clean(action.label if label != action.label else "")
         note = _CARDED if action.needs is Needs.REQUEST else Clean(action.help)
         return Command(
-            Kind.ACT if action.intervenes else Kind.SCREEN,
+            Kind.ACT if action.intervenes else Kind.CONSOLE,
             label,
             action.id,
             note,

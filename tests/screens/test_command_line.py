@@ -124,7 +124,7 @@ async def test_a_console_that_only_watches_finds_no_intervention(tmp_path: Path)
         await stage.show()
         await stage.press("colon")
         kinds = {command.kind.value for command in screen(stage)._commands}
-        assert kinds == {"screen", "session", "source", "theme"}
+        assert kinds == {"console", "session", "source", "theme"}
 
 
 async def test_a_session_is_selected_by_a_few_of_its_letters(stage: Stage) -> None:

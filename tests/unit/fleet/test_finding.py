@@ -45,6 +45,13 @@ def test_letters_in_their_order_are_enough_and_come_last() -> None:
     assert found("yolped") == []
 
 
+def test_scattered_letters_count_in_the_name_only() -> None:
+    texts = ["stop\nends the session", "send\nwrites to it"]
+    assert Finder(texts, [0, 0]).find("stp") == [0]
+    assert Finder(texts, [0, 0]).find("esn") == []
+    assert Finder(texts, [0, 0]).find("writes") == [1]
+
+
 def test_of_two_that_fit_as_well_the_weightier_comes_first() -> None:
     texts = ["stop", "stop"]
     assert Finder(texts, [12, 0]).find("stop") == [1, 0]
