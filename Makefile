@@ -28,6 +28,7 @@ check: dev-env
 bench: run-env
 	.venv/bin/python -m benchmarks.first_frame
 	.venv/bin/python -m benchmarks.key_latency
+	.venv/bin/python -m benchmarks.roster
 
 screenshots: dev-env
 	.venv/bin/python -m tests.screens.screenshots $(ARGS)

@@ -8,7 +8,7 @@ from typing import Final
 
 from console.fleet.facts import SessionKey
 from console.fleet.filter import FilterError, parse
-from console.fleet.order import Sort
+from console.fleet.order import GroupKey, Sort
 from console.fleet.roster_view import group_words
 from console.screens.writing import Writing, Written
 from watchfloor.text import Clean, clean_line
@@ -71,6 +71,13 @@ class Arranging(Writing):
         if open_now and above:
             self._board.roster.select(above[-1])
             self._moved()
+
+    def open_selected(self) -> None:
+        """On a heading, fold it; else what is open elsewhere."""
+        if self.pane is self._board.roster and isinstance(self._board.line, GroupKey):
+            self.fold()
+        else:
+            super().open_selected()
 
     def _rearranged(self) -> None:
         self._board.rearrange(self._clock())

@@ -15,7 +15,7 @@ from console.fleet.census import Census
 from console.fleet.changes import Changes
 from console.fleet.decide import decisions
 from console.fleet.facts import RequestKey, SessionKey
-from console.fleet.filter import Filter
+from console.fleet.filter import KEYS, Filter
 from console.fleet.order import GroupKey, RowKey, Sort
 from console.fleet.row import LETTERS
 from console.fleet.state import Trail
@@ -401,9 +401,13 @@ class Board:
         return Clean("  ".join(selected)) if selected is not None else Clean("")
 
     def legend(self) -> list[FactRow]:
-        """What the letters of the roster stand for."""
+        """What the letters of the roster stand for, and what a filter is made of."""
         letters = "  ".join(f"{letter} {primitive.value}" for primitive, letter in LETTERS)
-        return [(Clean("CAN"), Clean(letters), "quiet")]
+        return [
+            (Clean("CAN"), Clean(letters), "quiet"),
+            (Clean("filter"), Clean("  ".join(f"{key}:" for key in KEYS) + "  or any text"), "quiet"),
+            (Clean(""), Clean('- before a term turns it round, a,b is either, "a text" may hold blanks'), "quiet"),
+        ]
 
 
 def _touches(changes: Changes, key: RequestKey) -> bool:

@@ -181,6 +181,8 @@ async def test_on_a_heading_nothing_intervenes(tmp_path: Path) -> None:
         await stage.press("z")
         assert names(stage) == ["local"]
         assert "+4" in lines(stage.console.app.fleet_screen.query_one(Roster))[1]
+        await stage.press("enter")
+        assert len(names(stage)) == 5
 
 
 async def test_a_branch_is_put_away_and_its_requests_stay_counted(tmp_path: Path) -> None:
