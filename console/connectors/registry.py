@@ -35,6 +35,12 @@ def _codex() -> ConnectorFactory:
     return CodexFactory()
 
 
+def _aion() -> ConnectorFactory:
+    from console.connectors.aion.connector import AionFactory
+
+    return AionFactory()
+
+
 def _dagger() -> ConnectorFactory:
     from console.connectors.dagger.connector import DaggerFactory
 
@@ -44,6 +50,8 @@ def _dagger() -> ConnectorFactory:
 _BUILT_IN: Final[dict[str, Callable[[], ConnectorFactory]]] = {
     "ws": _native,
     "wss": _native,
+    "aion+http": _aion,
+    "aion+https": _aion,
     "codex+ws": _codex,
     "codex+wss": _codex,
     "dagger+http": _dagger,

@@ -54,10 +54,7 @@ class NoLongerAsked:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Running totals of tokens, None where they were not said."""
-
-    input_tokens: int | None
-    output_tokens: int | None
+    """The running totals of tokens have changed."""
 
 
 Step: TypeAlias = Tell | Piece | CutShort | Asked | NoLongerAsked | Used

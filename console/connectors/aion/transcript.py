@@ -30,7 +30,7 @@ class Transcript:
         self.attempt: Final = attempt
         self.next = 0
         """The number of the next stored event."""
-        self.usage = Usage()
+        self.usage: Usage | None = None
         self.asked: dict[str, Asked] = {}
         """Open requests by the agent's call id."""
         self.running: dict[str, tuple[str, int]] = {}
@@ -46,9 +46,11 @@ class Transcript:
 
     def begin_at(self, seq: int) -> list[Step]:
         """What is stored before `seq` is not read."""
+        if self.next >= seq:
+            return []
         self.next = seq
         note = f"the first {seq} events of this attempt were not read"
-        return [self._notice(f"{self.attempt}/begin", "tail_only", note)] if seq else []
+        return [self._notice(f"{self.attempt}/begin", "tail_only", note)]
 
     def take(self, event: object) -> list[Step]:
         """One event, from a page or a socket."""
@@ -231,13 +233,12 @@ class Transcript:
 
     def _used(self, body: Json, detail: Json, seq: int | None) -> list[Step]:
         told, spent = number(detail.get("input_tokens")), number(detail.get("output_tokens"))
-        self.usage = self.usage.model_copy(
-            update={
-                **({"input_tokens": told} if told is not None else {}),
-                **({"output_tokens": spent} if spent is not None else {}),
-            }
+        before = self.usage or Usage()
+        self.usage = Usage(
+            input_tokens=before.input_tokens if told is None else told,
+            output_tokens=before.output_tokens if spent is None else spent,
         )
-        return [self._tell(Progress(at=0, usage=self.usage), body, seq), Used(told, spent)]
+        return [self._tell(Progress(at=0, usage=self.usage), body, seq), Used()]
 
     def _raw(self, body: Json, kind: Json, seq: int | None) -> list[Step]:
         value = obj(kind.get("value"))

@@ -1,0 +1,375 @@
+"""The connector of an aion server: the shell around the feed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from console.connectors.aion import offers
+from console.connectors.aion.acting import Acting
+from console.connectors.aion.feed import Feed, Session
+from console.connectors.aion.following import SETTLE_S, Attending, past
+from console.connectors.aion.history import Attempt, Workflow, seq_of
+from console.connectors.aion.reading import Elided, Json, obj, text
+from console.connectors.aion.server import Refused, Server
+from console.connectors.aion.sockets import Following
+from console.connectors.web.address import address_of
+from watchfloor.connector import Record, Target
+from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost
+from watchfloor.foreign import ForeignConnector, Handled, Mirror
+from watchfloor.protocol.frames import Command
+
+SCHEMES: Final = {"aion+http": "http", "aion+https": "https"}
+LIST_S: Final = 5.0
+"""Between two looks at the lists: they find what the stream of events did not tell."""
+LIVE_S: Final = 3.0
+"""Between two looks at who lives: a worker that dies is told by nothing else."""
+GATHER_S: Final = 0.05
+AT_ONCE: Final = 6
+"""Requests of one kind that are under way at the same time."""
+LATEST: Final = 200
+"""Workflows that ended and are shown, of each namespace."""
+RECENT: Final = 20
+"""Sessions that ended and whose past is read without anybody looking, where everything is followed."""
+_log = logging.getLogger(__name__)
+
+
+class AionFactory:
+    """Makes connectors for aion servers."""
+
+    schemes: Final = frozenset(SCHEMES)
+
+    def __call__(self, target: Target) -> ForeignConnector:
+        return ForeignConnector(target, AionSource, name="aion")
+
+
+class AionSource:
+    """One aion server (a `watchfloor.foreign.ForeignSource`)."""
+
+    def __init__(self, target: Target, mirror: Mirror) -> None:
+        self._address = address_of(target, SCHEMES)
+        self._target = target
+        self._mirror = mirror
+        self._everything = target.record is Record.ALL
+        self.settle_s = SETTLE_S
+        self.feed: Final = Feed(mirror)
+        self.acting: Final = Acting(self.feed, mirror, lambda: self.server, self._read_live)
+        self._server: Server | None = None
+        self._namespaces: dict[str, asyncio.Task[None]] = {}
+        self._watched: set[str] = set()
+        self._attending: dict[tuple[str, int], tuple[Attending, asyncio.Task[None]]] = {}
+        self._finished: set[tuple[str, int]] = set()
+        self._dirty: set[str] = set()
+        self._changed: dict[str, str] = {}
+        """When a workflow whose history is to be read was changed, in the server's words."""
+        self._relive: set[str] = set()
+        self._wake = asyncio.Event()
+        self._relist = False
+        self._working: set[asyncio.Task[None]] = set()
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._fault: asyncio.Future[None] | None = None
+        self._whoami: Json = {}
+
+    @property
+    def server(self) -> Server:
+        if self._server is None:
+            raise ConnectionLost("aion is not connected")
+        return self._server
+
+    # --- connecting
+
+    async def open(self) -> None:
+        server = self._server = Server(self._address, self._target.token)
+        self._fault = asyncio.get_running_loop().create_future()
+        try:
+            self._whoami = await server.recognise()
+        except Refused as refused:
+            raise NotAHost(f"{server.where} is no aion server: {refused}; check the address") from None
+        self._mirror.host(version=server.version)
+        self.feed.deploys = server.modern and offers.granted(self._whoami, "deploy")
+        await self._list()
+        await self._read_dirty()
+        await self._read_lives()
+        self._attend()
+        if self._everything:
+            for session in self._recent():
+                self._in_background(self._fetch(session))
+
+    async def run(self) -> None:
+        assert self._fault is not None  # noqa: S101 - it was opened
+        ours = [asyncio.create_task(work) for work in (self._follow_lists(), self._follow_changes())]
+        try:
+            await asyncio.wait([*ours, self._fault], return_when=asyncio.FIRST_COMPLETED)
+            for task in ours:
+                if task.done():
+                    task.result()
+            self._fault.result()
+        except ConnectionFailed as fault:
+            raise fault if not fault.retry else ConnectionLost(str(fault)) from None
+        finally:
+            for task in ours:
+                task.cancel()
+            await asyncio.gather(*ours, return_exceptions=True)
+
+    async def close(self) -> None:
+        tasks = [*self._namespaces.values(), *(task for _, task in self._attending.values()), *self._working]
+        self._namespaces, self._attending = {}, {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._fault is not None:
+            self._fault.cancel()
+        if self._server is not None:
+            await self._server.close()
+            self._server = None
+
+    async def execute(self, command: Command, by: str) -> Handled:
+        handled = await self.acting.execute(command, by)
+        session = self.feed.sessions.get(command.session)
+        workflow = session.workflow if session is not None else self.feed.workflows.get(command.session)
+        if workflow is not None:
+            self._dirty.add(workflow.key)
+            self._relive.add(workflow.key)
+            self._wake.set()
+        return handled
+
+    async def watch(self, session: str) -> None:
+        self._watched.add(session)
+        known = self.feed.sessions.get(session)
+        if known is None:
+            return
+        try:
+            await self._retained(known.workflow)
+            await self._read_live(known.workflow)
+        except Refused as refused:
+            raise ConnectionLost(str(refused)) from None
+        self._attend()
+        await self._fetch(known)
+
+    async def unwatch(self, session: str) -> None:
+        self._watched.discard(session)
+
+    # --- lists
+
+    async def _follow_lists(self) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._list()
+                self._wake.set()
+                failures = 0
+            except ConnectionFailed as fault:
+                failures += 1
+                if failures > 1 or not fault.retry:
+                    raise
+            await asyncio.sleep(LIST_S)
+
+    async def _list(self) -> None:
+        """What there is: the namespaces, the workflows that run, those that changed last."""
+        server = self.server
+        names = await server.namespaces(self._whoami)
+        for name in names:
+            await self._list_namespace(server, name)
+            if name not in self._namespaces:
+                self._namespaces[name] = self._in_background(self._follow_namespace(server, name))
+        self._mirror.heard()
+
+    async def _list_namespace(self, server: Server, name: str) -> None:
+        try:
+            live = await server.live(name)
+            latest, _ = await server.latest(name)
+            if any(not session.workflow.over for session in self.feed.sessions.values()):
+                self.feed.unserved_now(name, await server.unserved(name))
+        except Refused as refused:
+            _log.info("the workflows of the namespace %r cannot be listed: %s", name, refused)
+            return
+        for summary in [*live, *latest[:LATEST]]:
+            id, changed = text(summary.get("workflow_id")), text(summary.get("updated_at"))
+            if not id:
+                continue
+            workflow = self.feed.workflow(name, id)
+            renamed = text(summary.get("display_name")) not in ("", workflow.name)
+            workflow.summarised(summary)
+            # An old server does not say when it changed: then its history is asked for while it runs.
+            if not workflow.head or (changed != workflow.updated if changed else not workflow.over):
+                self._changed[workflow.key] = changed
+                self._dirty.add(workflow.key)
+            if renamed:
+                self.feed.show(workflow)
+
+    async def _follow_namespace(self, server: Server, name: str) -> None:
+        """Every event of its workflows. It cannot be taken up where it broke, so the lists are read again then."""
+
+        def broken(code: str, words: str) -> None:
+            self._relist = True
+            self._wake.set()
+
+        def arm() -> Json:
+            return {"firehose": {"namespace": name}}
+
+        try:
+            await Following(server, arm, lambda frame: self._told(name, frame), broken).run()
+        except Refused as refused:
+            _log.info("the events of the namespace %r cannot be followed: %s", name, refused)
+
+    def _told(self, namespace: str, frame: Json) -> None:
+        self._mirror.heard()
+        payload = obj(obj(frame.get("event")).get("payload"))
+        try:
+            event = obj(json.loads(bytes(payload["bytes"])))  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError, RecursionError):
+            self._relist = True
+            self._wake.set()
+            return
+        id = text(obj(obj(event.get("data")).get("envelope")).get("workflow_id"))
+        if not id:
+            return
+        workflow = self.feed.workflow(namespace, id)
+        if seq_of(event) == workflow.head + 1:
+            if self.feed.took(workflow, [event]):
+                self._relive.add(workflow.key)
+        elif (seq_of(event) or 0) > workflow.head:
+            self._dirty.add(workflow.key)
+        self._wake.set()
+
+    # --- changes
+
+    async def _follow_changes(self) -> None:
+        clock = asyncio.get_running_loop().time
+        look_at = clock() + LIVE_S
+        while True:
+            try:
+                async with asyncio.timeout(max(look_at - clock(), 0)):
+                    await self._wake.wait()
+                # What happens within this time is read together.
+                await asyncio.sleep(GATHER_S)
+            except TimeoutError:
+                look_at = clock() + LIVE_S
+                self._relive |= {key for key, live in self.feed.live.items() if live}
+                self._relive |= {s.workflow.key for s in self.feed.sessions.values() if not s.workflow.over}
+            self._wake.clear()
+            if self._relist:
+                self._relist = False
+                await self._list()
+            await self._read_dirty()
+            await self._read_lives()
+            self._attend()
+
+    async def _read_dirty(self) -> None:
+        dirty, self._dirty = self._dirty & self.feed.workflows.keys(), set()
+        await asyncio.gather(*(self._read_history(self.feed.workflows[key]) for key in dirty))
+
+    async def _read_lives(self) -> None:
+        keys, self._relive = self._relive & self.feed.workflows.keys(), set()
+        await asyncio.gather(*(self._read_live_gently(self.feed.workflows[key]) for key in keys))
+
+    async def _read_history(self, workflow: Workflow) -> None:
+        changed = self._changed.pop(workflow.key, workflow.updated)
+        async with self._gate:
+            more = True
+            while more:
+                try:
+                    events, more = await self.server.history(workflow.namespace, workflow.id, workflow.head + 1)
+                except Refused as refused:
+                    _log.info("the history of %r cannot be read: %s", workflow.key, refused)
+                    return
+                before = workflow.head
+                if self.feed.took(workflow, events):
+                    self._relive.add(workflow.key)
+                if workflow.head == before:
+                    break
+            await self._complete(workflow)
+            workflow.updated = changed
+
+    async def _complete(self, workflow: Workflow) -> None:
+        """Fetch the results that were left out for their size."""
+        for activity in list(workflow.activities.values()):
+            for attempt in activity.attempts.values():
+                if isinstance(attempt.result, Elided):
+                    event = await self.server.event(workflow.namespace, workflow.id, attempt.result_seq)
+                    self.feed.completed(workflow, attempt, event)
+
+    async def _read_live_gently(self, workflow: Workflow) -> None:
+        async with self._gate:
+            try:
+                await self._read_live(workflow)
+            except Refused as refused:
+                _log.info("the attempts of %r cannot be read: %s", workflow.key, refused)
+
+    async def _read_live(self, workflow: Workflow) -> None:
+        self.feed.lives(workflow, await self.server.attempts(workflow.namespace, workflow.id))
+
+    async def _retained(self, workflow: Workflow) -> None:
+        for run in list(dict.fromkeys([*workflow.runs[-1:], workflow.run])):
+            self.feed.retained(workflow, run, await self.server.transcripts(workflow.namespace, workflow.id, run))
+
+    # --- transcripts
+
+    def _attend(self) -> None:
+        """Follow the attempts that live and that somebody wants to see, and end with those that are over."""
+        for session in list(self.feed.sessions.values()):
+            if not (self._everything or session.id in self._watched):
+                continue
+            for attempt in list(session.activity.attempts.values()):
+                key = (session.id, attempt.number)
+                alive = self.feed.alive(session, attempt.number) and not attempt.end
+                if alive and key not in self._attending:
+                    attending = Attending(self.server, self.feed, self._mirror, session, attempt.number, self.settle_s)
+                    task = self._in_background(self._attended(attending, session, attempt))
+                    self._attending[key] = (attending, task)
+                elif key in self._attending and self._gone(session, attempt):
+                    self._attending[key][0].over()
+
+    def _gone(self, session: Session, attempt: Attempt) -> bool:
+        """Is the attempt over? One that no worker holds may come back."""
+        ended = bool(attempt.end) or (session.workflow.over or session.activity.run != session.workflow.run)
+        return ended and (bool(attempt.end) or not self.feed.alive(session, attempt.number))
+
+    async def _attended(self, attending: Attending, session: Session, attempt: Attempt) -> None:
+        key = (session.id, attempt.number)
+        try:
+            await self._fetch(session)
+            await attending.run()
+            self.feed.finish(session, attempt)
+            self._finished.add(key)
+        except Refused as refused:
+            _log.info("the transcript of %r cannot be read: %s", session.id, refused)
+        finally:
+            self._attending.pop(key, None)
+
+    def _recent(self) -> list[Session]:
+        ended = [session for session in self.feed.sessions.values() if (session.latest or Attempt(0)).end]
+        return sorted(ended, key=lambda session: -(session.latest or Attempt(0)).ended_at)[:RECENT]
+
+    async def _fetch(self, session: Session) -> None:
+        """Read the attempts that are over, oldest first."""
+        for number in sorted(session.activity.attempts):
+            attempt, key = session.activity.attempts[number], (session.id, number)
+            if key in self._attending or key in self._finished or self.feed.alive(session, number):
+                continue
+            try:
+                await past(self.server, self.feed, session, number)
+            except Refused as refused:
+                _log.info("the transcript of %r cannot be read: %s", session.id, refused)
+                continue
+            if self._gone(session, attempt):
+                self.feed.finish(session, attempt)
+                self._finished.add(key)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._working.discard(task)
+        if task.cancelled() or (fault := task.exception()) is None:
+            return
+        if isinstance(fault, Denied) and self._fault is not None and not self._fault.done():
+            self._fault.set_exception(fault)
+        elif not isinstance(fault, ConnectionFailed):
+            _log.error("following %r failed", self._target.name, exc_info=fault)

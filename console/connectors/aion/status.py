@@ -1,0 +1,104 @@
+"""What is said of a session: its state, why, and what can be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from console.connectors.aion import offers
+from console.connectors.aion.history import RETRYABLE, Activity, Attempt, Workflow
+from console.connectors.aion.outcomes import failure
+from watchfloor.protocol.model import Capabilities
+from watchfloor.words import Lifecycle
+
+LEGACY: Final = "legacy attempt (recorded before attempts were kept)"
+WORKFLOW_STATES: Final = {
+    "Running": Lifecycle.RUNNING,
+    "Paused": Lifecycle.PAUSED,
+    "Completed": Lifecycle.COMPLETED,
+    "Failed": Lifecycle.FAILED,
+    "TimedOut": Lifecycle.FAILED,
+    "Cancelled": Lifecycle.STOPPED,
+    "ContinuedAsNew": Lifecycle.RUNNING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What else is known of a session. `live`: what may be done to its newest attempt, None where nobody runs it.
+
+    `refused`: what the agent has refused to do although its worker offers it. `unserved`: why no worker takes it.
+    `wedged`: why its worker answers nobody. `restart`: that worker's name, where we may restart it.
+    """
+
+    live: frozenset[str] | None = None
+    refused: frozenset[str] = frozenset()
+    asked: bool = False
+    unserved: str = ""
+    wedged: str = ""
+    restart: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    lifecycle: Lifecycle
+    native: str
+    why: str | None = None
+    error: str | None = None
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    blocked: dict[str, str] = field(default_factory=dict)
+    controls: dict[str, str] = field(default_factory=dict)
+
+
+def of_activity(workflow: Workflow, activity: Activity, attempt: Attempt, facts: Facts) -> Status:
+    if attempt.end:
+        return _ended(workflow, attempt)
+    if facts.live is not None:
+        return _alive(workflow, facts)
+    if workflow.over or activity.run != workflow.run:
+        why = f"its workflow ended ({workflow.status}); the end of this attempt was never recorded"
+        return Status(Lifecycle.STOPPED, "gone", why)
+    if attempt.number == 0:
+        return Status(Lifecycle.UNKNOWN, "legacy", LEGACY)
+    if facts.unserved:
+        return Status(Lifecycle.STARTING, "unserved", facts.unserved)
+    if attempt.leases:
+        why = "no worker holds it now: it is taken again under the same number, by a new agent"
+        return Status(Lifecycle.STARTING, "no live owner", why)
+    return Status(Lifecycle.STARTING, "dispatched", f"waits for a worker of the queue {activity.queue}")
+
+
+def _alive(workflow: Workflow, facts: Facts) -> Status:
+    primitives = (facts.live or frozenset()) - facts.refused
+    lifecycle = Lifecycle.WAITING if facts.asked else Lifecycle.RUNNING
+    why = f"its workflow is {workflow.status.lower()}; the agent works on" if workflow.over else None
+    capabilities = offers.of_attempt(primitives, restart=facts.restart if facts.wedged else "")
+    blocked = {}
+    if facts.wedged:
+        why = facts.wedged
+        blocked = {primitive.value: facts.wedged for primitive in capabilities.advertised() if primitive != "act"}
+    elif not primitives and not why:
+        why = "observe only: its worker advertises no interventions"
+        if facts.refused:
+            why = "observe only: the agent refuses what its worker advertises"
+    return Status(lifecycle, "live", why, None, capabilities, blocked, offers.controls(primitives))
+
+
+def _ended(workflow: Workflow, attempt: Attempt) -> Status:
+    match attempt.end:
+        case "ActivityCompleted":
+            return Status(Lifecycle.COMPLETED, attempt.end)
+        case "ActivityCancelled":
+            return Status(Lifecycle.STOPPED, attempt.end)
+        case _:
+            failed = failure(attempt)
+            if attempt.error_kind == RETRYABLE and not workflow.over:
+                why = f"attempt {attempt.number} failed, the next one follows: {failed.text}"
+                return Status(Lifecycle.STARTING, RETRYABLE, why)
+            return Status(Lifecycle.FAILED, failed.code or attempt.error_kind, failed.text, failed.text)
+
+
+def of_workflow(workflow: Workflow) -> Status:
+    lifecycle = WORKFLOW_STATES.get(workflow.status, Lifecycle.UNKNOWN)
+    failed = workflow.why if lifecycle is Lifecycle.FAILED else None
+    return Status(lifecycle, workflow.status, workflow.why or None, failed, offers.of_workflow(workflow.status))
