@@ -47,11 +47,19 @@ def _dagger() -> ConnectorFactory:
     return DaggerFactory()
 
 
+def _bamboo() -> ConnectorFactory:
+    from console.connectors.bamboo.connector import BambooFactory
+
+    return BambooFactory()
+
+
 _BUILT_IN: Final[dict[str, Callable[[], ConnectorFactory]]] = {
     "ws": _native,
     "wss": _native,
     "aion+http": _aion,
     "aion+https": _aion,
+    "bamboo+http": _bamboo,
+    "bamboo+https": _bamboo,
     "codex+ws": _codex,
     "codex+wss": _codex,
     "dagger+http": _dagger,

@@ -1,0 +1,401 @@
+"""All sessions of one server: what it answers and what it tells goes in, what the mirror shows comes out.
+
+No input and no output of its own: what has to be asked of the server is left in `wants`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from console.connectors.bamboo import history, offers
+from console.connectors.bamboo.gates import Gates
+from console.connectors.bamboo.reading import Json, each, flag, millis, number, part, text
+from console.connectors.bamboo.requests import request_of, source_id
+from console.connectors.bamboo.showing import fields_of
+from console.connectors.bamboo.state import CANCELLED, DONE, FAILED, Session, Want
+from console.connectors.bamboo.talk import Talk
+from watchfloor.foreign import Mirror
+from watchfloor.protocol.events import Level, Mail, MailState, Message, Notice
+from watchfloor.protocol.model import Decision
+from watchfloor.words import RequestState
+
+ELSEWHERE: Final = "it was decided elsewhere, or is asked no more"
+GIVES_WAY_MS: Final = 15_000
+"""How long the tool of an interrupted run may take to give way."""
+_INTERRUPTED: Final = "Agent execution cancelled by user"
+
+
+class Feed:
+    """`follow_all`: the conversations of all sessions that run are followed, not only of those that are looked at."""
+
+    def __init__(self, mirror: Mirror, *, follow_all: bool) -> None:
+        self._mirror = mirror
+        self._follow_all = follow_all
+        self.sessions: Final[dict[str, Session]] = {}
+        self.wants: set[tuple[Want, str]] = set()
+        self.cursor = 0
+        """The number of the newest event on the feed that was taken."""
+        self.live_from = 0
+        """Events of before this time are known otherwise."""
+        self.talk: Final = Talk(mirror)
+        self.gates: Final = Gates(self, mirror)
+
+    # --- what the server answers
+
+    def listed(self, infos: Iterable[Json], active: Sequence[Json]) -> None:
+        """All sessions that there are, and those of them that run."""
+        infos = [info for info in infos if text(info, "id")]
+        runs = {text(run, "session_id") or "": text(run, "run_id") for run in active}
+        kept = {text(info, "id") or "" for info in infos}
+        for id in self.sessions.keys() - kept:
+            self.gone(id)
+        # Parents first: a child is shown below one that is there.
+        for info in sorted(infos, key=lambda info: number(info, "spawn_depth") or 0):
+            session = self._known(text(info, "id") or "", info)
+            session.run = runs.get(session.id)
+            session.moves += 1
+            if flag(info, "has_pending_question"):
+                self.wants.add((Want.READ, session.id))
+            else:
+                self._ends(session, ELSEWHERE)
+            if session.run is not None:
+                self._follow(session)
+            elif session.read:
+                self.wants.add((Want.PAST, session.id))
+            self.show(session)
+
+    def found(self, info: Json, pending: Json | None) -> None:
+        """One session, read now; `pending` is what it waits for, None where it waits for nothing."""
+        id = text(info, "id") or ""
+        if not id:
+            return
+        session = self._known(id, info)
+        if flag(info, "is_running") is False and session.interrupting is None:
+            # One that is being interrupted says so at once, long before its tool at work has given way.
+            session.run = None
+        if pending is None:
+            self._ends(session, ELSEWHERE)
+        else:
+            self._asks(session, pending)
+        self.show(session)
+
+    def _known(self, id: str, info: Json) -> Session:
+        session = self.sessions.setdefault(id, Session(id))
+        session.info = info
+        return session
+
+    def gone(self, id: str) -> None:
+        """A session is there no more."""
+        self.sessions.pop(id, None)
+        self.wants = {(want, about) for want, about in self.wants if about != id}
+        self._mirror.gone(id)
+
+    def active(self, runs: Sequence[Json], moves: Mapping[str, int]) -> None:
+        """The runs that went on when sessions had moved so often: what was missed of begins and ends is made up for."""
+        known = {text(run, "session_id") or "": text(run, "run_id") for run in runs}
+        for id in known.keys() - self.sessions.keys():
+            self.wants.add((Want.READ, id))
+        now = self._mirror.now()
+        for session in self.sessions.values():
+            run = known.get(session.id)
+            giving_way = session.interrupting is not None and now - session.interrupting[1] < GIVES_WAY_MS
+            if (
+                moves.get(session.id) != session.moves
+                or giving_way
+                or (run == session.run and session.running == bool(run))
+            ):
+                continue
+            if run is not None:
+                self._began(session, run)
+                self.wants.add((Want.READ, session.id))
+            else:
+                self._over(session)
+            self.show(session)
+
+    def past(self, session: Session, answer: Json, *, results_only: bool = False) -> None:
+        """The history of a session, whole or from its cursor on. `results_only`: a run goes on, whose words come on its
+        channel; only what tools said is taken."""
+        messages = each(answer, "messages")
+        open_call = text(session.pending, "tool_call_id") if session.pending is not None else None
+        found = list(history.entries(messages, ours=session.refs, open_call=open_call))
+        if results_only:
+            found = [entry for entry in found if entry.kind == "result"]
+            self._mirror.emit(session.id, *(entry.event for entry in history.unknown_to(session, found)))
+            return
+        if flag(answer, "truncated") and not session.read:
+            words = "older messages of this session are kept by the server, and not shown here"
+            self._mirror.emit(session.id, Notice(at=0, code="truncated", text=words, key="truncated"))
+        new = history.unknown_to(session, found)
+        session.partial = session.partial or (session.channel and not session.read)
+        session.read = True
+        session.cursor = history.cursor_of(messages, open_call) or session.cursor
+        self._mirror.emit(session.id, *(entry.event for entry in new))
+        self.show(session)
+
+    def tasks(self, session: Session, answer: Json) -> None:
+        if text(answer, "session_id") in (None, session.id):
+            self.talk.tasks(session, answer)
+
+    def metrics(self, listed: Iterable[Json]) -> None:
+        """What sessions have used, as the server counts it."""
+        for entry in listed:
+            session = self.sessions.get(text(entry, "session_id") or "")
+            if session is not None and part(entry, "total_token_usage"):
+                session.usage = entry
+                self.show(session)
+
+    # --- what the server tells
+
+    def event(self, seq: int, envelope: Json) -> None:
+        """An event of the feed. One that was taken before is dropped."""
+        if seq and seq <= self.cursor:
+            return
+        self.cursor = max(self.cursor, seq)
+        at = millis(envelope, "ts")
+        if at is not None and at < self.live_from:
+            return
+        event = part(envelope, "event")
+        id = text(envelope, "session_id") or text(event, "session_id")
+        kind = text(event, "type") or ""
+        if id is None:
+            return
+        if kind == "session_deleted":
+            self.gone(id)
+            return
+        session = self.sessions.get(id)
+        if session is None:
+            # What was told of it is in what it says of itself.
+            self.wants.add((Want.READ, id))
+            return
+        self._event(session, kind, event, at)
+
+    def _event(self, session: Session, kind: str, event: Json, at: int | None) -> None:
+        match kind:
+            case "execution_started":
+                session.moves += 1
+                self._began(session, text(event, "run_id"))
+                self.wants.add((Want.READ, session.id))
+            case "complete" | "cancelled" | "error":
+                session.moves += 1
+                words = text(event, "message") or "the run failed"
+                interrupted = kind == "cancelled" or words == _INTERRUPTED
+                self._over(
+                    session, DONE | {"suspended"} if kind == "complete" else CANCELLED if interrupted else FAILED
+                )
+                if kind != "complete":
+                    self._ended_badly(session, words, at, interrupted=interrupted)
+            case "need_clarification" | "tool_approval_requested":
+                session.moves += 1
+                if kind == "tool_approval_requested" and (call := text(event, "tool_call_id")):
+                    session.permission_calls.add(call)
+                self.wants.add((Want.READ, session.id))
+            case "message_appended":
+                self._said(session, event)
+            case "session_history_committed":
+                if session.read:
+                    self.wants.add((Want.PAST, session.id))
+            case "session_cleared":
+                session.known.clear()
+                session.cursor = None
+                self._mirror.emit(session.id, Notice(at=0, code="cleared", text="its conversation was emptied"))
+                self.wants.add((Want.READ, session.id))
+            case "sub_agent_started" | "sub_agent_completed":
+                self.wants |= {(Want.READ, session.id), (Want.READ, text(event, "child_session_id") or session.id)}
+                self._child_failed(session, event)
+            case "child_approval_changed":
+                self.gates.changed(event)
+            case "task_list_updated" | "task_list_item_progress" if session.read and not session.channel:
+                self.talk.take(session, event)
+            case _ if kind.startswith("session_"):
+                self.wants.add((Want.READ, session.id))
+            case _:
+                pass
+        if session.id in self.sessions:
+            self.show(session)
+
+    def channel(self, id: str, event: Json) -> None:
+        """An event of a session's own channel."""
+        session = self.sessions.get(id)
+        if session is None:
+            return
+        kind = text(event, "type") or ""
+        if kind == "execution_started":
+            session.channel_run, session.quiet, session.partial = text(event, "run_id"), False, False
+        if kind in ("child_approval_requested", "child_approval_changed"):
+            self.gates.changed(event, parent=id)
+        elif kind == "message_appended":
+            self._said(session, event)
+        elif session.read and self.talk.take(session, event):
+            self.wants.add((Want.RESULTS, id))
+        if kind in ("complete", "cancelled", "error"):
+            session.quiet = True
+        if kind not in ("token", "reasoning_token", "tool_token"):
+            self.show(session)
+
+    def channel_over(self, id: str) -> None:
+        """A session's channel has ended: it has to be opened anew for the next run."""
+        session = self.sessions.get(id)
+        if session is not None:
+            session.channel, session.quiet = False, True
+            self.talk.end(session, cut=False)
+            if session.run is not None and session.run != session.channel_run:
+                self._follow(session)
+            self.show(session)
+
+    def gap(self, id: str, skipped: int) -> None:
+        """Events of a session's channel are lost for good."""
+        session = self.sessions.get(id)
+        if session is not None and skipped:
+            session.moves += 1
+            self.talk.lost(session)
+            words = f"{skipped} of its live events were lost on the way; what is stored is read again"
+            self._mirror.emit(id, Notice(at=0, level=Level.WARNING, code="gap", text=words))
+            self.wants |= {(Want.READ, id), (Want.PAST, id), (Want.TASKS, id)}
+
+    def broke(self, id: str) -> None:
+        """A session's channel broke off and is opened anew: nobody says what was lost."""
+        session = self.sessions.get(id)
+        if session is not None:
+            self.talk.lost(session)
+            session.partial = True
+            self.wants |= {(Want.READ, id), (Want.PAST, id)}
+
+    def reset(self, seq: int) -> None:
+        """The feed goes on at another place: what it told before counts no more."""
+        self.cursor = seq
+        self.wants.add((Want.ALL, ""))
+
+    def disconnected(self) -> None:
+        """No channel is open any more."""
+        for session in self.sessions.values():
+            session.channel = False
+            self.talk.lost(session)
+
+    # --- what follows
+
+    def _began(self, session: Session, run: str | None) -> None:
+        if run is not None and run != session.run:
+            session.run, session.interrupting, session.settling = run, None, False
+            for id in list(session.unread_mail):
+                self.taken_up(session, id)
+        self._follow(session)
+
+    def _follow(self, session: Session) -> None:
+        """A run goes on: what was said before it comes first, then its channel."""
+        if not session.channel:
+            self.wants.add((Want.CHANNEL, session.id))
+
+    def wants_past(self, session: Session) -> bool:
+        """Has its history to be read before its channel is opened?"""
+        return not session.read and (self._follow_all or session.watched)
+
+    def _over(self, session: Session, expects: frozenset[str] | None = None) -> None:
+        session.expects = expects
+        session.run, session.interrupting, session.settling = None, None, True
+        self.wants.add((Want.SETTLE, session.id))
+        if session.read:
+            self.wants.add((Want.PAST, session.id))
+
+    def _ended_badly(self, session: Session, words: str, at: int | None, *, interrupted: bool) -> None:
+        code, level = ("interrupted", Level.INFO) if interrupted else ("failed", Level.ERROR)
+        said = "the run was interrupted" if interrupted else words
+        self._mirror.emit(session.id, Notice(at=at or 0, level=level, code=code, text=said))
+
+    def _child_failed(self, session: Session, event: Json) -> None:
+        if text(event, "status") not in (None, "completed", "skipped", *CANCELLED):
+            child = text(event, "child_session_id") or "?"
+            words = f"its child {child} failed: {text(event, 'error') or text(event, 'status')}"
+            key = f"child_failed/{child}/{text(event, 'error')}"
+            self._mirror.emit(session.id, Notice(at=0, level=Level.ERROR, code="child", text=words, key=key))
+
+    def _said(self, session: Session, event: Json) -> None:
+        """A message was added to the conversation."""
+        id, said = text(event, "message_id") or "", text(event, "content") or ""
+        if id not in session.refs:
+            # Older servers do not say at once which id a message got.
+            sent = next((known for known, words in session.unread_mail.items() if words == said), None)
+            if sent is not None:
+                session.refs[id] = session.refs[sent]
+        if id in session.unread_mail:
+            self.taken_up(session, id)
+        key = f"m/{id}"
+        if session.read and key not in session.known:
+            session.known.add(key)
+            role = history.speaker(said, ours=id in session.refs)
+            at = millis(event, "created_at") or 0
+            self._mirror.emit(session.id, Message(at=at, role=role, text=said, key=key))
+
+    def taken_up(self, session: Session, id: str) -> None:
+        """A message that was sent from here is in a run now."""
+        if session.unread_mail.pop(id, None) is not None:
+            ref = session.ref(id)
+            self._mirror.emit(session.id, Mail(at=0, ref=ref, state=MailState.CONSUMED, key=f"mail/{id}/consumed"))
+
+    # --- requests
+
+    def _asks(self, session: Session, pending: Json) -> None:
+        source = source_id(pending)
+        if session.pending is not None and source_id(session.pending) != source:
+            self._ends(session, ELSEWHERE)
+        generation = text(pending, "permission_request", "request_generation")
+        if session.pending is None and generation is not None and session.ended[source]:
+            # It has its decision: the server had not got so far when it was asked.
+            return
+        again = session.ended[source]
+        id = session.asked or (f"{source}#{again + 1}" if again else source)
+        session.pending, session.asked = pending, id
+        self.show(session)
+        self._mirror.ask(
+            session.id,
+            request_of(session.id, id, pending, now=self._mirror.now(), permission_calls=session.permission_calls),
+        )
+
+    def _ends(self, session: Session, why: str, decision: Decision | None = None) -> None:
+        if session.pending is None or session.asked is None:
+            return
+        session.ended[source_id(session.pending)] += 1
+        id, session.pending, session.asked = session.asked, None, None
+        state = RequestState.RESOLVED if decision is not None else RequestState.WITHDRAWN
+        self._mirror.end_request(session.id, id, state, decision=decision, why="" if decision is not None else why)
+        if session.read:
+            # What the tool call has become of it is in the history.
+            self.wants.add((Want.PAST, session.id))
+
+    def decided(self, session: Session, decision: Decision, run: str | None) -> None:
+        """What the session waited for has this decision, and `run` goes on with it; older answers of the server count
+        no more."""
+        session.moves += 1
+        session.info = {**session.info, "has_pending_question": False}
+        self._ends(session, "", decision)
+        self._began(session, run)
+        self.wants.add((Want.READ, session.id))
+        self.show(session)
+
+    def elsewhere(self, session: Session) -> None:
+        """What the session waited for was decided by somebody else, or is asked no more."""
+        session.moves += 1
+        session.info = {**session.info, "has_pending_question": False}
+        self._ends(session, ELSEWHERE)
+        self.show(session)
+
+    def interrupting(self, session: Session, by: str) -> None:
+        """The server has taken it up to end the session's run, which goes on until its tool gives way."""
+        if session.run is not None:
+            session.interrupting = (by, self._mirror.now())
+            self.show(session)
+
+    def tree(self, root: str) -> list[str]:
+        """A session and all that are below it."""
+        found = [root]
+        for id in found:
+            found += [one.id for one in self.sessions.values() if text(one.info, "parent_session_id") == id]
+        return found
+
+    # --- what is shown
+
+    def show(self, session: Session) -> None:
+        """Tell the mirror how the session stands."""
+        parent = text(session.info, "parent_session_id")
+        fields = fields_of(session, parent if parent in self.sessions else None, self._mirror.now())
+        self._mirror.put(session.id, capabilities=offers.OFFERS, traits=offers.TRAITS, **fields)
