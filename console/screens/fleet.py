@@ -19,7 +19,6 @@ from console.screens.availability import Standing
 from console.screens.board import Board, FactsPane
 from console.screens.elsewhere import Elsewhere
 from console.screens.handlers import DECIDES, LOOKS, STEERS
-from console.screens.help import HelpScreen, help_items
 from console.screens.interventions import Interventions
 from console.screens.reading import Reading
 from console.screens.rule import Rule
@@ -253,6 +252,8 @@ class FleetScreen(Reading):
 
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""
+        from console.screens.help import HelpScreen, help_items  # not needed for the first frame
+
         items = help_items(self.standings(), read_only=self._hub.read_only)
         about, legend = self._board.whose(self._sight.selected), self._board.legend()
         self.app.push_screen(HelpScreen(about, items, self._keys, legend, marks=self._marks))
