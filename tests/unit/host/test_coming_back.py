@@ -217,3 +217,29 @@ def test_a_record_that_cannot_be_read_is_said_to_be_damaged(floor: Floor) -> Non
     floor.log._db.execute("""UPDATE states SET body = '{"attempt": 1}'""")
     with pytest.raises(StorageCorrupt, match="of session 's1' cannot be read"):
         floor.killed()
+
+
+@pytest.mark.parametrize("then", ["nothing", "pause", "interrupt", "stop", "killed again"])
+def test_mail_that_is_being_taken_up_once_more_is_not_lost_on_the_way(floor: Floor, then: str) -> None:
+    floor.add(running=True)
+    core = floor.killed()
+    floor.glass.command("c", "s1", {"primitive": "resume"})
+    assert core.lifecycle is Lifecycle.STARTING
+    if then in ("pause", "interrupt", "stop"):
+        floor.glass.command("c", "s1", {"primitive": then})
+    if then == "killed again":
+        core = floor.killed()
+        assert core.lifecycle is Lifecycle.IDLE
+        floor.glass.command("c", "s1", {"primitive": "resume"})
+    if then == "stop":
+        floor.glass.apply(core.stopped(floor.glass.now))
+    else:
+        floor.glass.apply(core.started(floor.glass.now))
+    if then == "pause":
+        floor.glass.command("c", "s1", {"primitive": "resume"})
+    mail = [(e.state.value, e.error) for e in floor.told() if isinstance(e, Mail)]
+    if then in ("interrupt", "stop"):
+        assert mail[-1] == ("error", "interrupted" if then == "interrupt" else "stopped")
+    else:
+        assert mail == [("sent", None), ("consumed", None)]
+        assert [[item.text for item in wake.mail] for wake in wakes(floor)] == [["go"]]

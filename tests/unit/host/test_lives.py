@@ -41,6 +41,7 @@ from watchfloor.words import (
     Lifecycle,
     Op,
     OutcomeKind,
+    Overlay,
     Primitive,
     Priority,
     ReseedMode,
@@ -104,9 +105,14 @@ class Lives(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         """Killed: what was not flushed is gone, and nothing was noted."""
+        at_work = {id: work for id in IDS if (work := self.at_work(id)) is not None} if not self.glass.core.news else {}
         self.log._db.close()
         self.begin()
         self.flush()
+        for id, refs in at_work.items():
+            core = self.core(id)
+            assert core.lifecycle is Lifecycle.PAUSED
+            assert [item.ref for item in core.mailbox.turn] == refs
         for id in IDS:
             core = self.core(id)
             assert not core.alive
@@ -133,6 +139,12 @@ class Lives(RuleBasedStateMachine):
 
     def core(self, id: str) -> SessionCore:
         return self.glass.core.session(id)
+
+    def at_work(self, id: str) -> list[str] | None:
+        """The messages of the turn under way, where one is that nobody asked to end."""
+        core = self.core(id)
+        ending = core.pending.keys() & {Overlay.STOPPING}
+        return None if core.turn is None or ending else [item.ref for item in core.mailbox.turn]
 
     def events(self, id: str) -> list[Event]:
         return self.log.read(id, limit=100_000)
@@ -369,5 +381,5 @@ def _id(event: Event) -> str:
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

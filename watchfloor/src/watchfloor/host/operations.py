@@ -211,16 +211,16 @@ class Operations(Reseeding):
         self.why = None
         if self.turn is None:
             self.paused = False
-            if self.mailbox.waits and self.alive:
-                self._open_turn(now)
+            if self.alive and (self.mailbox.waits or self.carried):
+                # Mail that an attempt was to take up, which was paused while it started.
+                self._open_turn(now, self.carried)
             elif self.mailbox.waits:
                 self._launch(now, new=False)
         elif suspension.cut and not self.alive:
             # It came back with its host: what ran it has to be started anew.
-            again = self.mailbox.turn
-            self.mailbox.end_turn()
+            self.carried = self.mailbox.turn
             self.turn = None
-            self._launch(now, new=False, again=again)
+            self._launch(now, new=False, again=self.carried)
         elif suspension.cut:
             self.paused = False
             self._mail(self.mailbox.steer(), MailState.CONSUMED, now)

@@ -108,7 +108,8 @@ class SessionCore(Operations):
                 self._tell(Pause(interrupt=pausing.hard))
             return self._done(now)
         if self.pending.pop(Overlay.INTERRUPTING, None) is not None:
-            self._mail(self.mailbox.drop_started(), MailState.ERROR, now, "interrupted")
+            self._mail((*self.mailbox.end_turn(), *self.mailbox.drop_started()), MailState.ERROR, now, "interrupted")
+            self.carried = ()
             if pausing is not None:
                 self._pause_landed(pausing)
         elif pausing is not None:
