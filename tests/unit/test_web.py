@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import httpx
 import pytest
 
+from console.connectors.web import http
 from console.connectors.web.address import Address, address_of
 from console.connectors.web.http import Http
 from console.connectors.web.sse import SseEvent
@@ -156,3 +158,33 @@ async def test_a_stream_that_breaks_is_lost() -> None:
         await read()
     assert seen == [SseEvent("1")]
     assert "\x1b" not in str(raised.value)
+
+
+async def test_an_idle_connection_is_not_kept_until_its_server_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "KEPT_S", 0.05)
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    async def end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await answer(reader, writer)
+        except asyncio.IncompleteReadError:
+            writer.close()
+
+    async with await asyncio.start_server(end, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        asking = Http(Address(f"http://127.0.0.1:{port}", "acme"))
+        try:
+            for _ in range(3):
+                assert (await asking.get("/")).ok
+            assert connections == 1, "requests that follow one another share a connection"
+            await asyncio.sleep(0.2)
+            assert (await asking.get("/")).ok
+            assert connections == 2
+        finally:
+            await asking.close()

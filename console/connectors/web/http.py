@@ -22,6 +22,9 @@ LARGEST: Final = 32 * 1024 * 1024
 """Bytes of one answer that are read."""
 SILENCE_S: Final = 60.0
 """Seconds without a byte after which a stream of events counts as lost."""
+KEPT_S: Final = 2.0
+"""Seconds that an idle connection is kept for the next request. Servers end theirs after some time (of those that we
+know the most hasty after five), and a request sent in that moment is lost, with nobody to say whether it was heard."""
 SHOWN: Final = 200
 
 # It logs every URL, and some systems want their token there.
@@ -79,6 +82,7 @@ class Http:
             timeout=timeout_s,
             follow_redirects=False,
             trust_env=False,
+            limits=httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_S),
             transport=transport,
         )
 
