@@ -180,10 +180,10 @@ class Feed:
                 session.moves += 1
                 words = text(event, "message") or "the run failed"
                 interrupted = kind == "cancelled" or words == _INTERRUPTED
-                self._over(
-                    session, DONE | {"suspended"} if kind == "complete" else CANCELLED if interrupted else FAILED
-                )
-                if kind != "complete":
+                if kind == "complete":
+                    self._over(session, DONE | {"suspended"})
+                else:
+                    self._over(session, CANCELLED if interrupted else FAILED)
                     self._ended_badly(session, words, at, interrupted=interrupted)
             case "need_clarification" | "tool_approval_requested":
                 session.moves += 1
@@ -328,7 +328,9 @@ class Feed:
 
     def taken_up(self, session: Session, id: str) -> None:
         """A message that was sent from here is in a run now."""
-        if session.unread_mail.pop(id, None) is not None:
+        if id in session.sending:
+            session.sending[id] = True
+        elif session.unread_mail.pop(id, None) is not None:
             ref = session.ref(id)
             self._mirror.emit(session.id, Mail(at=0, ref=ref, state=MailState.CONSUMED, key=f"mail/{id}/consumed"))
 

@@ -51,7 +51,14 @@ class Sending:
         """Give the message to the run that goes on; None where the server knows no such thing."""
         later = do.priority is Priority.QUEUE
         body: JsonObject = {"id": command.id, "text": do.text, "mode": "after_run" if later else "after_round"}
-        answer = await self._server.api.post(of(session.id, "guidance"), body)
+        self._begin(session, command.id, do.text)
+        try:
+            answer = await self._server.api.post(of(session.id, "guidance"), body)
+        except BaseException:
+            self._drop(session, command.id)
+            raise
+        if not answer.ok:
+            self._drop(session, command.id)
         match answer.status:
             case 202 | 200:
                 how = Delivery.QUEUED if later else Delivery.STEERED
@@ -71,15 +78,20 @@ class Sending:
         api = self._server.api
         before = session.run
         # Older servers tell of it under an id that they have not said yet.
-        session.unread_mail[command.id] = do.text
-        session.ref(command.id)
-        stored = await api.post(_CHAT, {"session_id": session.id, "message": do.text}, headers=_once(command, "chat"))
+        self._begin(session, command.id, do.text)
+        body: JsonObject = {"session_id": session.id, "message": do.text}
+        try:
+            stored = await api.post(_CHAT, body, headers=_once(command, "chat"))
+        except BaseException:
+            self._drop(session, command.id)
+            raise
         if not stored.ok:
-            session.unread_mail.pop(command.id, None)
+            self._drop(session, command.id)
             return _refused(stored)
         id = text(body_of(stored), "message_id") or command.id
         session.refs[id] = session.ref(command.id)
-        session.unread_mail[id] = session.unread_mail.pop(command.id, do.text)
+        taken = self._drop(session, command.id)
+        self._begin(session, id, do.text, taken=taken)
         if session.pending is not None:
             ref = self._sent(session, id, Delivery.QUEUED, do.text, by)
             reason = "stored: it is read after what is asked has been decided"
@@ -133,10 +145,22 @@ class Sending:
 
     def _sent(self, session: Session, id: str, how: Delivery, said: str, by: str) -> str:
         ref = session.ref(id)
-        session.unread_mail.setdefault(id, said)
         mail = Mail(at=0, ref=ref, state=MailState.SENT, delivery=how, text=said, by=by, key=f"mail/{id}/sent")
         self._mirror.emit(session.id, mail)
+        if session.sending.pop(id, False):
+            self._feed.taken_up(session, id)
         return ref
+
+    def _begin(self, session: Session, id: str, said: str, *, taken: bool = False) -> None:
+        """A message is on its way: a run may take it up before the server has answered."""
+        session.ref(id)
+        session.sending[id] = taken
+        session.unread_mail[id] = said
+
+    def _drop(self, session: Session, id: str) -> bool:
+        """It is not, under this id. Returns whether a run was seen to take it up."""
+        session.unread_mail.pop(id, None)
+        return session.sending.pop(id, False)
 
 
 def _once(command: Command, what: str) -> dict[str, str]:
