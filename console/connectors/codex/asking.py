@@ -58,7 +58,12 @@ class Asking:
         changes = known_changes(thread, call) if method == FILES and call is not None else None
         now = self._mirror.now()
         id = self._id(rpc, method, params)
-        request = request_of(id, method, params, changes=changes, call=call, now=now)
+        try:
+            request = request_of(id, method, params, changes=changes, call=call, now=now)
+        except (CanonicalError, ValueError) as fault:
+            # What no decision can be bound to is still something that waits.
+            self.unread(thread, str(fault))
+            return
         thread.asked[rpc] = Asked(rpc, method, params, id, request, call)
         if call is not None:
             since = number(params, "startedAtMs") or now
@@ -98,7 +103,8 @@ class Asking:
 
     def resolved(self, thread: Thread, params: Json) -> None:
         """The server has an answer: ours, if one is on its way, or that of another client."""
-        asked = thread.asked.get(params.get("requestId", ""))
+        rpc = params.get("requestId")
+        asked = thread.asked.get(rpc) if isinstance(rpc, int | str) else None
         if asked is None:
             return
         fate = thread.fates.get(asked.id)
