@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from textual import on
+from typing import TYPE_CHECKING, cast
 
 from console.screens.lookout import Lookout
 from watchfloor.text import Clean
-from widgets.line_box import LineBox
 from widgets.tones import Segment
+
+if TYPE_CHECKING:
+    from widgets.line_box import LineBox
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Writing(Lookout):
         """Is a line being written? Then all keys belong to it."""
         return self._written is not None
 
+    @property
+    def _box(self) -> LineBox:
+        # Its code is brought in behind the first frame.
+        return cast("LineBox", self.query_one("#line"))
+
     def write(self, written: Written, initial: str = "") -> None:
         """Ask for a line, with this text in it."""
         if not self.furnished:
@@ -42,14 +48,14 @@ class Writing(Lookout):
         self._written = written
         self.add_class("-writing")
         self.deafen(True)
-        box = self.query_one(LineBox)
+        box = self._box
         box.ask(written.label, initial)
         if initial:
             box.say(*written.changed(initial))
 
     def leave_line(self) -> None:
         """Close the line as if it was not wanted any more."""
-        self.query_one(LineBox).close()
+        self._box.close()
         self._end_line()
 
     def _end_line(self, *, taken: bool = False) -> None:
@@ -61,14 +67,14 @@ class Writing(Lookout):
         if written is not None and not taken:
             written.left()
 
-    @on(LineBox.Changed)
-    def _line_changed(self, event: LineBox.Changed) -> None:
+    def on_line_box_changed(self, event: LineBox.Changed) -> None:
+        """Say something about what is written so far."""
         event.stop()
         if self._written is not None:
             event.box.say(*self._written.changed(event.text))
 
-    @on(LineBox.Submitted)
-    def _line_submitted(self, event: LineBox.Submitted) -> None:
+    def on_line_box_submitted(self, event: LineBox.Submitted) -> None:
+        """Take the line, or say why not."""
         event.stop()
         if self._written is None:
             return
@@ -78,7 +84,7 @@ class Writing(Lookout):
         event.box.close()
         self._end_line(taken=True)
 
-    @on(LineBox.Cancelled)
-    def _line_cancelled(self, event: LineBox.Cancelled) -> None:
+    def on_line_box_cancelled(self, event: LineBox.Cancelled) -> None:
+        """The line is not wanted any more."""
         event.stop()
         self._end_line()
