@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from console.fleet.arrangement import group_words
 from console.fleet.facts import SessionKey
 from console.fleet.filter import FilterError, parse
 from console.fleet.order import GroupKey, Sort
-from console.fleet.roster_view import group_words
 from console.screens.writing import Writing, Written
 from watchfloor.text import Clean, clean_line
 from widgets.tones import Segment

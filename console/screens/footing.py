@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.actions import Action
+from console.fleet.arrangement import Arrangement, group_words
 from console.fleet.filter import Filter
 from console.fleet.needs import open_requests
 from console.fleet.order import Sort
-from console.fleet.roster_view import RosterView, group_words
 from console.fleet.state import Source
 from console.fleet.store import Store
 from console.fleet.wording import Segment
@@ -56,7 +56,7 @@ def hint(store: Store, keys: Keymap, ground: Clean = NOTHING) -> tuple[Segment, 
     return tuple(segment for segment in segments if segment[0])
 
 
-def arrangement(rows: RosterView, filter: Filter | None) -> tuple[Segment, ...]:
+def arrangement(rows: Arrangement, filter: Filter | None) -> tuple[Segment, ...]:
     """How the roster is arranged, as far as that is not the usual way."""
     said: list[Segment] = []
     if rows.marked:
