@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from console.fleet.card_options import CardOption, options_of
-from console.fleet.decide import TOO_LARGE, Moment, arming_ms, ended
+from console.fleet.decide import TOO_LARGE, Moment, arming_ms, arming_words, ended
 from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
@@ -60,6 +60,10 @@ class Card:
     ending: Clean
     deadline: Clean
     armed: Clean
+    told: bool
+    """Has its text come?"""
+    left_ms: int
+    """Milliseconds until a key counts, while it is only that which is missing."""
 
 
 def card(
@@ -87,6 +91,7 @@ def card(
     session = store.sessions.get(key.owner) or Session(key.owner)
     source, fact = store.sources[key.source], request.fact
     over = ended(request, source, now) if not request.open else None
+    armed, left_ms = _armed(request, seen, Moment(now, now if steady is None else steady, arm_ms))
     return Card(
         key=key,
         digest=request.digest,
@@ -100,7 +105,9 @@ def card(
         open=request.open,
         ending=clean_line(over.reason.removeprefix("already ")) if over is not None else NOTHING,
         deadline=_deadline(request, source, now, tz),
-        armed=_armed(request, seen, Moment(now, now if steady is None else steady, arm_ms)),
+        armed=armed,
+        told=fact is not None,
+        left_ms=left_ms,
     )
 
 
@@ -159,6 +166,8 @@ def _flags(store: Store, session: Session, source: Source, request: Request, now
         flags.append((Clean(TOO_LARGE), "failed"))
     flags += _hidden(fact)
     if not request.open:
+        if request.reworded:
+            flags.append((Clean("it asked for this while it was open; its source shows another text"), "failed"))
         return tuple(flags)
     if not source.live:
         flags.append((Clean(f"contact with {source.shown} is {source.contact.value}: last known state"), "lost"))
@@ -202,10 +211,11 @@ def _deadline(request: Request, source: Source, now: int, tz: tzinfo | None) -> 
     return Clean(f"at {clock_time(at, tz)} ({left}): {how or 'it ends by itself'}")
 
 
-def _armed(request: Request, seen: Seen | None, moment: Moment) -> Clean:
+def _armed(request: Request, seen: Seen | None, moment: Moment) -> tuple[Clean, int]:
+    """Whether a key counts, and the milliseconds until it does where only they are missing."""
     if not request.open or request.fact is None or seen is None or seen.digest != request.digest:
-        return NOTHING
+        return NOTHING, 0
     if not seen.whole:
-        return Clean("not before you have seen the end")
+        return Clean("not before you have seen the end"), 0
     left = arming_ms(request, seen, moment)
-    return Clean(f"armed in {left / 1000:.1f} s" if left > 0 else "armed")
+    return Clean(arming_words(left) if left else "armed"), left

@@ -93,6 +93,11 @@ def arming_ms(request: Request, seen: Seen, moment: Moment) -> int:
     return max(left, moment.arm_ms - age if age >= 0 else 0, 0)
 
 
+def arming_words(left_ms: int) -> str:
+    """How long a decision does not count yet, never as no time."""
+    return f"armed in {max(left_ms, 100) / 1000:.1f} s"
+
+
 def decide(
     store: Store, session: Session, profile: ProfileFact | None, source: Source, intent: Intent, moment: Moment
 ) -> Verdict | Refusal:
@@ -179,7 +184,7 @@ def _not_as_read(request: Request, option: OptionFact | None, intent: Intent, mo
     if not seen.whole:
         return Refusal(OutcomeKind.REFUSED, "not before you have seen the end")
     if left := arming_ms(request, seen, moment):
-        return Refusal(OutcomeKind.REFUSED, f"armed in {max(left, 100) / 1000:.1f} s")
+        return Refusal(OutcomeKind.REFUSED, arming_words(left), early=True)
     return None
 
 

@@ -432,8 +432,12 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The gate's no: the outcome that the command line exits with, and the reason that the screen shows."""
+    """The gate's no: the outcome that the command line exits with, and the reason that the screen shows.
+
+    `early`: it came before what is decided had stood still for long enough, and nothing else is against it.
+    """
 
     outcome: OutcomeKind
     reason: str
     decided: DecisionFact | None = None
+    early: bool = False

@@ -29,11 +29,14 @@ def read(requests: Requests, session: Session, fact: RequestFact, now: int) -> b
             return False
         _describe(request, fact)  # it ended before its text came: the text is worth reading, the end stands
     elif ended:
-        _describe(request, fact)
+        _keep_or_describe(request, fact)
         request.decision = fact.decision or request.decision
         request.state = fact.state
     else:
-        _describe(request, fact)
+        if fact.state in ANSWERABLE:
+            _describe(request, fact)
+        else:
+            _keep_or_describe(request, fact)
         request.state, request.decision, request.delisted = fact.state, fact.decision, False
         request.ended_why = NOTHING
         if fact.state not in ANSWERABLE:
@@ -124,6 +127,14 @@ def _new(
     request = Request(key, kind, asked_at, digest)
     session.requests[key.request] = requests[key] = request
     return request
+
+
+def _keep_or_describe(request: Request, fact: RequestFact) -> None:
+    """Take up a request that is over. What could be decided was the text that it was open with."""
+    if request.fact is None or request.fact.digest == fact.digest:
+        _describe(request, fact)
+    else:
+        request.reworded = True
 
 
 def _describe(request: Request, fact: RequestFact) -> None:

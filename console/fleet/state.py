@@ -200,6 +200,8 @@ class Request:
     ended_at: int | None = None
     delisted: bool = False
     """Its source no longer lists it and does not say how it ended."""
+    reworded: bool = False
+    """It ended with another text than the one that it was open with, which is kept."""
     changed_local: int = 0
     """Local time at which what an operator reads of it last changed."""
     looking: tuple[Clean, ...] = ()

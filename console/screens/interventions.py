@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from console.actions import Action
+from console.actions import Action, Needs
 from console.fleet.apply import Fleet
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.gate import Gated
@@ -18,6 +18,7 @@ from console.screens.asking import Ask, Drafts
 from console.screens.availability import Standing, standing
 from console.screens.deciding import decision
 from console.screens.handlers import Decide, Steer
+from console.screens.shown import ASKS_ELSE, NOT_ARMED
 from watchfloor.text import Clean
 from watchfloor.words import OutcomeKind
 from widgets.tones import Tone
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _AFTER_THE_END: Final = frozenset({"approve", "options", "answer"})
 """What a card allows once its end was seen; denying is possible before."""
+UNREADABLE: Final = Clean("nothing can be read here")
 
 
 class Interventions:
@@ -101,10 +103,12 @@ class Interventions:
         self._board.show_card(shown, self._clock())
         request = self.fleet.requests.get(shown.key)
         session = self.fleet.sessions.get(shown.key.owner)
-        if request is None or session is None or not request.open:
+        if self._sight.outdated:
+            self._say_of_card(Clean(f"{self._named(action)}: {self._asks_else()}"), "attention")
+        elif request is None or session is None or not request.open:
             self._say_of_card(Clean(f"{self._named(action)}: the request has ended"), "attention")
-        elif early := shown.too_new(self._hub.steady()):
-            self._say_of_card(early, "attention", lambda: bool(shown.too_new(self._hub.steady())))
+        elif shown.too_new(self._hub.steady()):
+            self._say_of_card(Clean(f"{self._named(action)}: {NOT_ARMED}"), "attention")
         elif self._refuse(action, request):
             return
         elif self._board.decided(request.key):
@@ -133,9 +137,16 @@ class Interventions:
         if action.id in batch.ACTS and (marked := self._board.rows.marked):
             return Standing(True, Clean(f"{action.label} {len(marked):,} marked"))
         stands = self._standing(action, self._sight.request())
+        if action.intervenes and self._board.tiny:
+            return replace(stands, reason=UNREADABLE)
+        if action.needs is Needs.REQUEST and self._sight.outdated:
+            return replace(stands, reason=Clean("it asks for something else now"))
         if stands.works and action.id in _AFTER_THE_END and self._unread():
             return replace(stands, reason=Clean("read to the end first"))
         return stands
+
+    def _asks_else(self) -> Clean:
+        return Clean(f"{ASKS_ELSE}: {self._keys.shown('open')} shows it")
 
     def _unread(self) -> bool:
         shown = self._sight.shown
@@ -194,10 +205,11 @@ class Interventions:
         gated = self._hub.gate(intent)
         if isinstance(gated, Refusal):
             shown = self._sight.shown
+            # That it came too early stays true once it would not any more.
             self.say(
-                Clean(gated.reason),
+                Clean(NOT_ARMED if gated.early else gated.reason),
                 "attention",
-                lambda: self._sight.shown is shown and isinstance(self._hub.gate(intent), Refusal),
+                lambda: self._sight.shown is shown and (gated.early or isinstance(self._hub.gate(intent), Refusal)),
             )
             return
         session = self.fleet.sessions[gated.target]

@@ -189,7 +189,7 @@ class Lookout(Screen[None]):
         key = self._sight.next_request()
         if key is None:
             self.say("nothing waits for you", holds=lambda: self._sight.next_request() is None)
-        elif self._sight.shown is not None and key == self._sight.shown.key:
+        elif self._sight.shown is not None and key == self._sight.shown.key and not self._sight.outdated:
             self.say("this is the only one that waits")
         else:
             self._board.bring(key.owner, self._clock())
@@ -205,6 +205,9 @@ class Lookout(Screen[None]):
             self._read_event()
             return
         self._sight.aimed = True
+        if self._sight.shown is not None and self._sight.outdated:
+            self.open_card(self._sight.shown.key)
+            return
         request = self._sight.waiting_here()
         if request is None:
             self.say("no request is open here", holds=lambda: self._sight.waiting_here() is None)

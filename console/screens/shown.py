@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
+from typing import Final
 
 from console.fleet.facts import RequestKey, Seen
 from console.fleet.gate import ARM_MS
+from console.fleet.state import Request
 from console.fleet.views import Card
 from watchfloor.text import Clean
+
+ASKS_ELSE: Final = "this request asks for something else now"
+ASKED_ELSE: Final = "this request asked for something else in the end"
+NOT_ARMED: Final = "not taken, the card was not armed yet: press again"
 
 
 class Shown:
     """Keys count only for what stood still before the operator's eyes.
 
-    All times are milliseconds of the clock that is never set, but for `put_at`, which is local.
+    The card is bound to what is asked, by its digest, as it was first drawn: what the request asks for later is never
+    drawn on it, nor decided by a key. All times are milliseconds of the clock that is never set, but for `put_at`,
+    which is local.
     """
 
     def __init__(self, key: RequestKey, digest: str, now: int, put_at: int) -> None:
@@ -25,6 +34,9 @@ class Shown:
         self._changed = now
         self._face: Hashable = None
         self._digest = digest
+        self._read: Card | None = None
+        """The card as it was last drawn with the text that it is bound to; None before that has come."""
+        self._counts = False
 
     def painted(self, now: int) -> None:
         """Its beginning has come onto the terminal, or it has come back from behind something else."""
@@ -44,25 +56,47 @@ class Shown:
 
         What only counts time (how long it waits, when it ends) is no change, nor is what the operator enters.
         """
+        self._counts = bool(card.left_ms)
+        if card.told:
+            self._read = card
         asked = tuple((field.label, field.kind, field.choices) for field in card.fields)
         face = (card.digest, card.actions, asked, card.description, card.flags, card.options, card.open)
         if face != self._face:
             if self._face is not None:
                 self._changed = now
             self._face = face
-        self._digest = card.digest
+
+    @property
+    def digest(self) -> str:
+        """What it is bound to."""
+        return self._digest
+
+    def bind(self, request: Request) -> None:
+        """Bind it to the text that has come, where it has shown none yet."""
+        if self._read is None:
+            self._digest = request.digest
+
+    def outdated(self, request: Request | None) -> bool:
+        """Does the request ask for something else than what stands on the card?"""
+        return request is not None and self._read is not None and request.digest != self._digest
+
+    def kept(self, made: Card, leads: str) -> Card:
+        """What was read, without a way to decide it. `made`: the card of what is asked now; `leads`: how to see it."""
+        assert self._read is not None  # noqa: S101 - for the type checker
+        self._counts = False
+        says = f"{ASKS_ELSE}: {leads}" if made.open else f"{ASKED_ELSE}, and is over: {made.ending}; {leads}"
+        return replace(
+            self._read, options=(), open=False, ending=Clean(says), deadline=Clean(""), armed=Clean(""), left_ms=0
+        )
 
     def seen(self, now: int) -> Seen:
         """What the gate asks for. What has not come onto the terminal yet is only about to be seen."""
         return Seen(self._digest, now if self._opened is None else self._changed, self.whole)
 
-    def too_new(self, now: int) -> Clean:
-        """Why no key counts yet, not even one that denies: it may have been meant for what stood there before."""
-        if self._opened is None:
-            return Clean("not on the screen yet")
-        left = self._opened + ARM_MS - now
-        return Clean(f"shown just now: armed in {max(left, 100) / 1000:.1f} s") if left > 0 else Clean("")
+    def too_new(self, now: int) -> bool:
+        """Does no key count yet, not even one that denies, as it may have been meant for what stood there before?"""
+        return self._opened is None or now < self._opened + ARM_MS
 
     def arming(self, now: int) -> bool:
-        """Does the card still count down?"""
-        return self._opened is None or now < max(self._opened, self._changed) + ARM_MS
+        """Does the card still count down, or show that it does?"""
+        return self._counts or self._opened is None or now < max(self._opened, self._changed) + ARM_MS

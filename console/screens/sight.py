@@ -30,6 +30,11 @@ class Sight:
         waiting = session.open_requests() if session is not None else []
         return waiting[0] if waiting else None
 
+    @property
+    def outdated(self) -> bool:
+        """Does the request on the card ask for something else than what was read on it?"""
+        return self.shown is not None and self.shown.outdated(self._store.requests.get(self.shown.key))
+
     def request(self) -> Request | None:
         """What a decision would be about: the request on the card while it is open, else the oldest of its session."""
         if self.shown is None:
@@ -39,6 +44,8 @@ class Sight:
 
     def next_request(self) -> RequestKey | None:
         """The request to look at next: that of the selected session where none is being read, then the oldest."""
+        if self.shown is not None and self.outdated and self._store.requests[self.shown.key].open:
+            return self.shown.key
         here = self.waiting_here() if self.shown is None else self.behind()
         if here is not None:
             return here.key

@@ -311,7 +311,7 @@ async def test_a_page_that_lay_over_the_card_rearms_it(stage: Stage) -> None:
     await stage.show()
     for key in "ad":
         await stage.press(key)
-        assert "armed in" in stage.said
+        assert "not armed yet" in stage.said
     assert not stage.sent
     await stage.show(ms=301)
     await stage.press("a")
@@ -325,7 +325,7 @@ async def test_what_has_changed_and_is_not_painted_yet_is_not_decided(stage: Sta
     stage.host.contact(Contact.LIVE)
     # Before the screen has painted it.
     stage.console.app.fleet_screen.action_perform("approve")
-    assert "armed in" in stage.said
+    assert "not armed yet" in stage.said
     assert not stage.console.app.hub.fleet.trails
 
 

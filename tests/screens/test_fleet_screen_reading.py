@@ -40,7 +40,7 @@ async def test_no_key_decides_a_card_behind_the_facts_and_arming_starts_anew(tmp
         assert f"read it first, then {key} again" in stage.said
         assert not stage.console.app.fleet_screen.has_class("-facts")
         await stage.press(key)
-        assert "armed in" in stage.said
+        assert "not armed yet" in stage.said
         assert not stage.sent
         await stage.show(ms=301)
         await stage.press(key)

@@ -31,7 +31,7 @@ async def test_a_key_typed_ahead_does_not_decide_a_card_that_has_just_come_up(st
     await stage.press("i")
     for key in "ad":
         await stage.press(key)
-        assert "armed in" in stage.said
+        assert "not armed yet" in stage.said
         assert not stage.sent
     await stage.show(ms=301)
     await stage.press("a")
@@ -49,7 +49,7 @@ async def test_approving_waits_again_after_the_card_has_changed_and_denying_does
     stage.host.contact(Contact.LIVE)
     await stage.show()
     await stage.press("a")
-    assert "armed in" in stage.said
+    assert "not armed yet" in stage.said
     assert not stage.sent
     await stage.press("d")
     assert [intent.option for intent in stage.sent] == ["no"]
@@ -85,7 +85,7 @@ async def test_nothing_comes_up_by_itself_once_a_request_is_decided(stage: Stage
     await stage.show(ms=1_000)
     assert stage.card() == RequestKey("local", "s1", "r1")
     await stage.press("a", "d")
-    assert "armed in" in stage.said
+    assert "not armed yet" in stage.said
     assert len(stage.sent) == 1
     assert stage.card() == RequestKey("local", "s1", "r2")
 

@@ -64,14 +64,16 @@ async def test_what_was_said_of_a_card_goes_with_it(stage: Stage) -> None:
     assert stage.console.trail == ""
 
 
-async def test_that_a_key_comes_too_soon_is_said_until_it_counts(stage: Stage) -> None:
+async def test_that_a_key_came_too_soon_is_said_until_the_next(stage: Stage) -> None:
     stage.host.session()
     stage.host.ask(options=(ALLOW, DENY))
     await stage.show()
     await stage.press("i")
     await stage.press("a")
-    assert "armed in" in stage.console.notice
+    assert "not armed yet: press again" in stage.console.notice
     await stage.show(ms=1_000)
+    assert "not armed yet: press again" in stage.console.notice
+    await stage.press("j")
     assert stage.console.notice == ""
 
 
