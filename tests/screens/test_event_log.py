@@ -260,3 +260,47 @@ def walk(log: EventLog, view: Ring, what: str, count: int) -> None:
         assert place == max(top, view.first)
     if shown(log):
         assert shown(log)[0] == f"line {place}"
+
+
+# ---------------------------------------------------------------- what is looked for
+
+
+async def test_what_is_looked_for_is_marked_wherever_it_stands() -> None:
+    log = EventLog(Ring([Line(Clean("Make it, then make MAKE"), matched=True), Line(Clean("nothing"))]))
+    async with Bench(log).run_test(size=(80, 10)) as pilot:
+        log.needle = "make"
+        log.status = Clean("make: 1 of 1")
+        await pilot.pause()
+        first, second, *_, last = strips(log)
+        assert [s.text for s in first if s.style is not None and s.style.reverse] == ["Make", "make", "MAKE"]
+        assert first.text.startswith("*")
+        assert not second.text.startswith("*")
+        assert "make: 1 of 1" in last.text
+        assert "following" in last.text
+
+
+async def test_a_line_that_is_stayed_with_is_so_at_the_end_as_well() -> None:
+    view = ring(3)
+    log = EventLog(view)
+    async with Bench(log).run_test(size=(80, 10)):
+        log.select(2, stay=True)
+        assert not log.following
+        log.refresh_log(appended=view.append("new"))
+        assert (log.selected, log.following) == (2, False)
+        log.select(3)
+        assert log.following
+
+
+@pytest.mark.parametrize("width", [12, 80])
+async def test_no_search_breaks_a_line_or_brings_control(width: int) -> None:
+    log = EventLog()
+    async with Bench(log).run_test(size=(width, 6)):
+
+        @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @given(st.lists(LINES, max_size=5), st.text(max_size=4), texts())
+        def check(items: list[Line], needle: str, said: Clean) -> None:
+            log.needle, log.status = needle, said
+            log.lines = Ring(items)
+            check_harmless(strips(log), log.size.width)
+
+        check()
