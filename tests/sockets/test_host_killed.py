@@ -17,7 +17,7 @@ from watchfloor.protocol.events import Mail, Message
 from watchfloor.protocol.frames import Events, Hello, Watch
 
 websockets = pytest.importorskip("websockets.asyncio.client")
-SESSIONS = 12
+SESSIONS = 50
 ROUNDS = 3
 
 HOST = """
@@ -32,7 +32,7 @@ async def agent(run, mail):
     while True:
         number += 1
         await run.say(f"step {number}")
-        await run.sleep(0.002)
+        await run.sleep(0.01)
 
 async def main():
     async with Host(name="mortal", log=SqliteLog(sys.argv[1])) as host:

@@ -77,7 +77,7 @@ async def test_an_agent_waits_for_another_and_a_circle_is_refused_by_its_names()
         return "second is done"
 
     async def _waited(run: Run, session: str) -> None:
-        while not host._waits.get(session):
+        while not host._waiting.waits(session):
             await run.sleep(0.001)
 
     async with Host() as host:
@@ -100,7 +100,7 @@ async def test_an_agent_that_waits_can_be_interrupted() -> None:
     async with Host() as host:
         host.add(FunctionHarness(sleeps), name="sleeper", id="sleeper", text="go")
         host.add(FunctionHarness(waits), name="waiter", id="waiter", text="go")
-        await until(lambda: host._waits.get("waiter"))
+        await until(lambda: host._waiting.waits("waiter"))
         host.perform(host.core.apply(host.core.session("waiter").interrupt("x", host.now()).effects))
         await until(lambda: host.core.session("waiter").lifecycle is Lifecycle.IDLE)
-        assert host._waits["waiter"] == []
+        assert host._waiting.waits("waiter") == ()

@@ -214,6 +214,10 @@ class FakePort:
         self.error, self.result = error, result
         self._did("failed")
 
+    def reply(self, ref: str, text: str) -> None:
+        self._check()
+        self._did(f"reply {ref} {text}")
+
     async def wait(self, session: str) -> Rest:
         self._check()
         self._did(f"wait {session}")

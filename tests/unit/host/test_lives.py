@@ -120,8 +120,9 @@ class Lives(RuleBasedStateMachine):
             assert not core.requests
             events = self.events(id)
             results = {event.call: event.status for event in events if isinstance(event, ToolResult)}
-            for call in [event.call for event in events if isinstance(event, ToolCall)]:
-                assert call in results
+            for event in events:
+                if isinstance(event, ToolCall) and event.attempt == core.attempt:
+                    assert event.call in results
         self.what_was_told_is_there()
 
     @rule()

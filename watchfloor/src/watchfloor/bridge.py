@@ -13,16 +13,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
 from typing import Any, Final
-
-from websockets.asyncio.server import ServerConnection
-from websockets.http11 import Request, Response
 
 from watchfloor.errors import ConnectionFailed, ConnectionLost
 from watchfloor.foreign import ForeignConnector
 from watchfloor.host.effects import Close, Forward, HostEffect
-from watchfloor.host.server import DRAINING, Host
+from watchfloor.host.server import Host
+from watchfloor.host.serving import DRAINING
 from watchfloor.logs import logger
 
 FIRST_DELAY_S: Final = 0.5
@@ -114,8 +111,5 @@ class Bridge(Host):
         elif not task.result():
             self._looking.pop(session, None)
 
-    def _admit(self, ws: ServerConnection, request: Request) -> Response | None:
-        refused = super()._admit(ws, request)
-        if refused is None and not self.reached.is_set():
-            return ws.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"{self._foreign.target.name}: {self._why}\n")
-        return refused
+    def unready(self) -> str | None:
+        return None if self.reached.is_set() else f"{self._foreign.target.name}: {self._why}"

@@ -22,6 +22,7 @@ WatchfloorError
     ├── Interrupted           the turn was ended by an operator
     ├── LimitReached          the session has used up its budget
     ├── Deadlock              sessions would wait for each other
+    ├── NotDelivered          no answer comes to a message
     ├── Stopped               the session was stopped
     ├── CapabilityNotSupported  the session never advertised this
     ├── StaleTarget           the attempt, turn or request is not the one that runs
@@ -144,6 +145,16 @@ class LimitReached(AgentError):
 
 class Deadlock(AgentError):
     """Sessions would wait for each other for ever. The message names them in their order."""
+
+
+class NotDelivered(AgentError):
+    """No answer comes to the message `ref`: never where that is `permanent`, else not until the session is resumed."""
+
+    def __init__(self, ref: str, reason: str, *, permanent: bool) -> None:
+        super().__init__(f"{ref}: {reason}")
+        self.ref = ref
+        self.reason = reason
+        self.permanent = permanent
 
 
 class Stopped(AgentError):

@@ -217,6 +217,13 @@ class SessionPort(Protocol):
         """The attempt wound down after `Stop`."""
         ...
 
+    def reply(self, ref: str, text: str) -> None:
+        """Answer a message of this session by its ref: whoever waits for its response gets this, unless it has one.
+
+        Raises KeyError where there is no such message.
+        """
+        ...
+
     async def wait(self, session: str) -> Rest:
         """Until nothing of another session of this host runs or waits. A paused one blocks until somebody resumes it.
 

@@ -155,6 +155,15 @@ class Run:
         async with self._steps.step():
             self._desk.speak(text)
 
+    async def reply(self, to: MailItem | str, text: str) -> None:
+        """Answer a message: whoever sent it and waits for the response gets this, and not the last words of the turn.
+
+        It is said as well. `to`: the message or its ref. Raises KeyError where the session has no such message.
+        """
+        async with self._steps.step():
+            self._port.reply(to if isinstance(to, str) else to.ref, sound(text))
+            self._desk.speak(text)
+
     @asynccontextmanager
     async def stream(self, of: Literal["message", "reasoning"] = "message") -> AsyncIterator[Stream]:
         """Say or think something piece by piece: `async with run.stream() as out: await out.write(piece)`.

@@ -77,6 +77,7 @@ class SessionChanges(SessionState):
                 # It was taken up once more, and that it ended was told already.
                 continue
             letter.state, letter.error = state, error
+            letter.consumed = letter.consumed or state is MailState.CONSUMED
             self._publish(letter.event(state, now, error), now)
 
     def _request_ended(self, request: RequestModel, id: str, now: int, why: str | None) -> None:

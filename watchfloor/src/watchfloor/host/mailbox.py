@@ -36,6 +36,8 @@ class Letter:
     state: MailState = MailState.SENT
     error: str | None = None
     response: str | None = None
+    consumed: bool = False
+    """A turn has taken it, whatever became of that."""
 
     def event(self, state: MailState, at: int, error: str | None = None) -> Mail:
         item = self.item

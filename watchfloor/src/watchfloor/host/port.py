@@ -120,6 +120,9 @@ class Port:
     def stopped(self, result: Result | None = None) -> None:
         self._report(lambda core, now: core.stopped(now, result))
 
+    def reply(self, ref: str, text: str) -> None:
+        self._report(lambda core, now: core.reply(ref, text, now))
+
     async def wait(self, session: str) -> Rest:
         self._core()
         return await self._host.wait_from(self._session, session)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import logging
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,18 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
-from weakref import WeakKeyDictionary
-
-from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
-from websockets.typing import Subprotocol
 
 from watchfloor import runtime
-from watchfloor.errors import AddressInUse, Deadlock, StaleTarget, WatchfloorError
+from watchfloor.errors import StaleTarget, WatchfloorError
 from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage, Rest
 from watchfloor.host.asking import Answers, Asking
-from watchfloor.host.between import cyclic_wait
 from watchfloor.host.core import HEARTBEAT_S, HELLO_S, HostCore
 from watchfloor.host.effects import (
     Ask,
@@ -39,32 +30,23 @@ from watchfloor.host.effects import (
     StartAttempt,
     Tell,
 )
-from watchfloor.host.handshake import Door, Refusal, is_loopback
+from watchfloor.host.handshake import Door
 from watchfloor.host.log import EventLog, MemoryLog
-from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES, Outbox
+from watchfloor.host.mailbox import Letter
+from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES
 from watchfloor.host.principals import Principal, Principals
 from watchfloor.host.runner import Runner
+from watchfloor.host.serving import Serving
 from watchfloor.host.session import SessionCore
-from watchfloor.logs import logger
+from watchfloor.host.waiting import Waiting
 from watchfloor.protocol.events import Child
 from watchfloor.protocol.frames import Do, DoFork, HostInfo
 from watchfloor.protocol.model import Capabilities
-from watchfloor.words import PROTOCOL
+from watchfloor.words import Delivery
 
-MAX_FRAME: Final = 1024 * 1024
-"""Bytes of one frame that are accepted from a client."""
 FLUSH_S: Final = 0.01
 """Events are gathered this long into one frame."""
 TICK_S: Final = 0.1
-PING_TIMEOUT_S: Final = 60.0
-"""A client that reads nothing for a while is slow, not dead; its queue says when that is too much."""
-DRAINING: Final = 1012
-"""WebSocket close code of a host that ends."""
-
-# The library logs every refused handshake with a traceback; a host must not write into its program's terminal.
-_quiet = logger("watchfloor.host.websocket")
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False
 
 
 def wall_clock() -> int:
@@ -110,18 +92,14 @@ class Host:
         self._core = HostCore(info, log, heartbeat_s=heartbeat_s, hello_s=hello_s, queries=queries)
         self._asking = Asking(self, queries)
         self._clock = clock
-        self._door = Door(Principals(tokens), origins, hosts)
-        self._queue_bytes = queue_bytes
+        door = Door(Principals(tokens), origins, hosts)
+        self._only_token = door.principals.only_token
+        self._serving = Serving(self, door, queue_bytes)
         self._runner = Runner(self)
-        self._admitted: WeakKeyDictionary[ServerConnection, Principal] = WeakKeyDictionary()
-        self._outboxes: dict[str, Outbox] = {}
-        self._connections = 0
-        self._server: Server | None = None
         self._url: str | None = None
         self._announced: Path | None = None
         self._announce_fault: str | None = None
-        self._waits: dict[str, list[str]] = {}
-        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
+        self._waiting = Waiting(self)
         self._flush: asyncio.TimerHandle | None = None
         self._ticker: asyncio.Task[None] | None = None
         self._closed = False
@@ -277,25 +255,38 @@ class Host:
         Raises KeyError where there is none. A paused session blocks until somebody resumes, stops or removes it.
         """
         core = self._core.session(session)
-        while not core.settled and session in self._core.roster:
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiters.setdefault(session, []).append(waiter)
-            await waiter
+        await self._waiting.until(lambda: core.settled or session not in self._core.roster)
         return core
+
+    def message(self, session: str, ref: str) -> Letter:
+        """A message of a session by its ref, "#3" or "3", and what became of it so far.
+
+        Raises KeyError where there is no such session, NoSuchRef (a KeyError) where it has no such message.
+        """
+        return self._core.session(session).mailbox.letter(ref)
+
+    async def delivery(self, session: str, ref: str) -> Delivery:
+        """How a message reached its session, once that is certain: at once where it waits, else when it is consumed.
+
+        Raises as `message` does, and NotDelivered where it ended before it was consumed.
+        """
+        return await self._waiting.delivery(session, ref)
+
+    async def response(self, session: str, ref: str) -> str:
+        """What the session answered to a message: the first of an explicit reply and the last words of the turn that
+        consumed it. May be asked for again and again.
+
+        Raises as `message` does, and NotDelivered where no answer comes: for ever where the message ended with an
+        error, for now where it waits in a session that failed.
+        """
+        return await self._waiting.response(session, ref)
 
     async def wait_from(self, waiter: str, session: str) -> Rest:
         """As `wait`, on behalf of an agent in its turn. Raises Deadlock, or StaleTarget where there is no session."""
         if session not in self._core.roster:
             raise StaleTarget(f"this host has no session {session!r}")
-        circle = cyclic_wait(self._waits, waiter, session)
-        if circle is not None:
-            raise Deadlock(f"waiting would never end: {' waits for '.join(circle)}")
-        waits = self._waits.setdefault(waiter, [])
-        waits.append(session)
-        try:
+        async with self._waiting.for_other(waiter, session):
             core = await self.wait(session)
-        finally:
-            waits.remove(session)
         return Rest(core.lifecycle, core.last_words(), core.error)
 
     async def serve(self, address: str = "127.0.0.1", port: int = 0, *, announce: bool = True) -> str:
@@ -307,34 +298,10 @@ class Host:
 
         Raises AddressInUse, or WatchfloorError for an address that is not of this machine alone.
         """
-        if self._server is not None:
-            raise WatchfloorError(f"the host serves at {self.url} already")
-        if not is_loopback(address):
-            raise WatchfloorError(f"{address} is not a loopback address: this host serves this machine only")
-        # "localhost" may be two addresses, which would get two different free ports.
-        address = "127.0.0.1" if address == "localhost" else address
-        try:
-            self._server = await serve(
-                self._client,
-                address,
-                port,
-                subprotocols=[Subprotocol(PROTOCOL)],
-                process_request=self._admit,
-                compression=None,
-                ping_timeout=PING_TIMEOUT_S,
-                max_size=MAX_FRAME,
-                logger=_quiet,
-                server_header=None,
-            )
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise AddressInUse(f"{address}:{port} is in use by another program") from None
-            raise WatchfloorError(f"cannot listen at {address}:{port}: {error.strerror or error}") from None
-        bound = next(iter(self._server.sockets)).getsockname()
-        self._url = f"ws://[{bound[0]}]:{bound[1]}" if ":" in bound[0] else f"ws://{bound[0]}:{bound[1]}"
+        self._url = await self._serving.listen(address, port)
         if announce:
             try:
-                self._announced = runtime.publish(self._url, self._door.principals.only_token, self._core.info.name)
+                self._announced = runtime.publish(self._url, self._only_token, self._core.info.name)
             except runtime.RuntimeFolderError as fault:
                 self._announce_fault = str(fault)
         return self._url
@@ -344,8 +311,7 @@ class Host:
         if self._announced is not None:
             runtime.withdraw(self._announced)
             self._announced = None
-        if self._server is not None:
-            self._server.close(close_connections=False)
+        self._serving.refuse_new()
         if self._ticker is not None:
             self._ticker.cancel()
             with suppress(asyncio.CancelledError):
@@ -356,12 +322,12 @@ class Host:
         self._closed = True
         if self._flush is not None:
             self._flush.cancel()
-        for outbox in self._outboxes.values():
-            outbox.close(DRAINING, "the host ends")
-        if self._server is not None:
-            await self._server.wait_closed()
-            self._server = None
+        await self._serving.close()
         self._core.log.close()
+
+    def unready(self) -> str | None:
+        """Why nobody is let in at this moment; None where everybody may come who is admitted."""
+        return None
 
     # --- effects
 
@@ -369,12 +335,8 @@ class Host:
         """Carry out what the core decided."""
         for effect in effects:
             match effect:
-                case SendFrame(conn=conn, wire=data):
-                    outbox = self._outboxes.get(conn)
-                    if outbox is not None:
-                        outbox.put(data)
-                        if outbox.crowded:
-                            self._core.lagging(conn, self.now())
+                case SendFrame() | Close():
+                    self._serving.perform(effect)
                 case Tell() | StartAttempt() | EndAttempt() | CompactNow():
                     self._runner.perform(effect)
                 case ForkSession():
@@ -383,15 +345,7 @@ class Host:
                     self._forget(session)
                 case Ask():
                     self._asking.ask(effect)
-                case Close(conn=conn, code=code, why=why, drop=drop):
-                    outbox = self._outboxes.get(conn)
-                    if outbox is not None:
-                        outbox.close(code, why, drop=drop)
-        for session in list(self._waiters):
-            if session not in self._core.roster or self._core.session(session).settled:
-                for waiter in self._waiters.pop(session):
-                    if not waiter.done():
-                        waiter.set_result(None)
+        self._waiting.look()
         if self._flush is None and self._core.wants_flush and not self._closed:
             self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
 
@@ -430,44 +384,6 @@ class Host:
             if due is None or due <= self.now():
                 self.perform(self._core.tick(self.now()))
             await asyncio.sleep(TICK_S)
-
-    # --- connections
-
-    def _admit(self, ws: ServerConnection, request: Request) -> Response | None:
-        admitted = self._door.admit(request.headers.raw_items())
-        if isinstance(admitted, Refusal):
-            response = ws.respond(admitted.status, admitted.text)
-            if admitted.status == 401:
-                response.headers["WWW-Authenticate"] = "Bearer"
-            return response
-        self._admitted[ws] = admitted
-        return None
-
-    async def _client(self, ws: ServerConnection) -> None:
-        self._connections += 1
-        conn = f"c{self._connections}"
-        outbox = Outbox(ws, lambda: self._more(conn), max_bytes=self._queue_bytes)
-        self._core.connect(conn, self._admitted.pop(ws), self.now())
-        self._outboxes[conn] = outbox
-        writer = asyncio.create_task(outbox.run(), name=f"writer of {conn}")
-        try:
-            while True:
-                raw = await ws.recv(decode=False)
-                self.perform(self._core.receive(conn, raw, self.now()))
-        except ConnectionClosed:
-            pass
-        finally:
-            self._core.disconnect(conn)
-            del self._outboxes[conn]
-            writer.cancel()
-            with suppress(asyncio.CancelledError):
-                await writer
-
-    def _more(self, conn: str) -> bool:
-        if not self._core.behind(conn):
-            return False
-        self.perform(self._core.pull(conn, self.now()))
-        return True
 
 
 def _version() -> str:

@@ -320,6 +320,13 @@ class SessionCore(Operations):
         self._publish(within(event), now)
         return self._take()
 
+    def reply(self, ref: str, text: str, now: int) -> Effects:
+        """The agent answers a message. The first answer stands. Raises NoSuchRef."""
+        letter = self.mailbox.letter(ref)
+        if letter.response is None:
+            letter.response = text
+        return self._done(now)
+
     def stream(self, item: str, of: str, text: str, now: int, call: str | None = None) -> Effects:
         """Show a piece of a streamed item."""
         delta = self.streams.append(item, of, text, now, call)
