@@ -77,10 +77,11 @@ def console(env: Mapping[str, str], *words: str, size: tuple[int, int] = (100, 3
 
 
 def press_until(terminal: Terminal, key: str, holds: Callable[[], object]) -> None:
-    """Press a key again until it counts: what asks for it takes no key in its first moment."""
-    for _ in range(40):
+    """Press a key again until it counts: what asks for it takes no key in its first moment, nor within 700 ms of one
+    that was pressed too soon after a text."""
+    for _ in range(30):
         terminal.press(key)
-        if terminal.wait_until(holds, 0.5, or_fail=False):
+        if terminal.wait_until(holds, 1.2, or_fail=False):
             return
     raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
 
