@@ -25,6 +25,8 @@ from watchfloor.protocol.frames import Command
 SCHEMES: Final = {"aion+http": "http", "aion+https": "https"}
 LIST_S: Final = 5.0
 """Between two looks at the lists: they find what the stream of events did not tell."""
+FIRST_S: Final = 0.5
+"""The same on a server that has no namespace yet: the first run makes one."""
 LIVE_S: Final = 3.0
 """Between two looks at who lives: a worker that dies is told by nothing else."""
 GATHER_S: Final = 0.05
@@ -165,7 +167,7 @@ class AionSource:
                 failures += 1
                 if failures > 1 or not fault.retry:
                     raise
-            await asyncio.sleep(LIST_S)
+            await asyncio.sleep(LIST_S if self._namespaces else FIRST_S)
 
     async def _list(self) -> None:
         """What there is: the namespaces, the workflows that run, those that changed last."""

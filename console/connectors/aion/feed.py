@@ -61,6 +61,8 @@ class Feed:
         self.sessions: dict[str, Session] = {}
         self.live: dict[str, dict[tuple[str, int, int], frozenset[str]]] = {}
         """By workflow: what may be done to each attempt that lives."""
+        self._unlooked: set[str] = set()
+        """Workflows of which an attempt was taken since we looked who lives."""
         self.wedged: dict[tuple[str, str], str] = {}
         """Workers that answer nobody, by namespace and name, and why we think so."""
         self.unserved: dict[tuple[str, str], str] = {}
@@ -93,6 +95,7 @@ class Feed:
     def _leased(self, workflow: Workflow, data: Json) -> None:
         """A worker took an attempt: it answers, and an attempt that was taken before has a new agent now."""
         worker = text(obj(data.get("worker")).get("identity"))
+        self._unlooked.add(workflow.key)
         recovered = self.wedged.pop((workflow.namespace, worker), None) is not None
         if recovered:
             self.show_all()
@@ -126,6 +129,7 @@ class Feed:
             found[(run, id, attempt)] = offers.supported(row.get("capabilities"))
             workflow.activity(run, id).attempt(attempt)
         self.live[workflow.key] = found
+        self._unlooked.discard(workflow.key)
         self.show(workflow)
 
     def unserved_now(self, namespace: str, rows: Iterable[Json]) -> None:
@@ -320,6 +324,7 @@ class Feed:
         live = self.live.get(session.workflow.key, {}).get((activity.run, activity.id, attempt.number))
         return status.Facts(
             live=live,
+            taken=session.workflow.key in self._unlooked,
             refused=frozenset(session.refused.get((attempt.number, attempt.leases), ())),
             asked=any(number == attempt.number for _, number in session.open.values()),
             unserved="" if attempt.leases else self.unserved.get((namespace, activity.queue), ""),

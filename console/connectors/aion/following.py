@@ -59,6 +59,7 @@ class Attending:
         except Refused as refused:
             # The socket sends everything from the start then.
             self._warn("past", f"its past cannot be read ({refused}); it is asked for again with what follows")
+        self._session.transcript(self._attempt).joins()
         follow = Following(self._server, self._arm, self._take, self._broken)
         following = asyncio.create_task(self._followed(follow))
         ended = asyncio.create_task(self._over.wait())

@@ -38,6 +38,8 @@ class Previews:
     _last: int | None = None
     _next: int | None = None
     """The number after the newest event of this connection, whatever it was."""
+    _joined: bool = False
+    """Have we come, or come back, while something may have been said?"""
     _stored_life: int = 0
     _stored_last: int | None = None
     _closed: dict[str, None] = field(default_factory=dict)
@@ -85,7 +87,8 @@ class Previews:
                 gone += self._close([next(iter(self.open.values()))])
             known = self.open[item] = Preview(item, author, of, message, self._life, worker)
             # Whoever joins in the midst of a message has not got its beginning.
-            text = text if whole else f"…{text}"
+            text = f"…{text}" if self._joined and not whole else text
+            self._joined = False
         known.last = worker
         if len(known.head) < HEAD:
             known.head += text[: HEAD - len(known.head)]
@@ -96,6 +99,11 @@ class Previews:
         for preview in self.open.values():
             preview.broken = True
         self._next = None
+        self._joined = True
+
+    def joins(self) -> None:
+        """We come while the agent has spoken already."""
+        self._joined = True
 
     def ended_by(self, author: str, worker: int, said: str) -> tuple[str | None, list[str]]:
         """The preview that this message of the author is the whole of, and others of the author that it ends."""

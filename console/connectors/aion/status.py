@@ -25,13 +25,15 @@ WORKFLOW_STATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What else is known of a session. `live`: what may be done to its newest attempt, None where nobody runs it.
+    """What else is known of a session.
 
-    `refused`: what the agent has refused to do although its worker offers it. `unserved`: why no worker takes it.
-    `wedged`: why its worker answers nobody. `restart`: that worker's name, where we may restart it.
+    `live`: what may be done to its newest attempt, None where nobody runs it. `taken`: a worker has just taken it, and
+    nobody has looked since. `refused`: what the agent has refused to do although its worker offers it. `unserved`: why
+    no worker takes it. `wedged`: why its worker answers nobody. `restart`: that worker's name, where we may restart it.
     """
 
     live: frozenset[str] | None = None
+    taken: bool = False
     refused: frozenset[str] = frozenset()
     asked: bool = False
     unserved: str = ""
@@ -62,6 +64,8 @@ def of_activity(workflow: Workflow, activity: Activity, attempt: Attempt, facts:
         return Status(Lifecycle.UNKNOWN, "legacy", LEGACY)
     if facts.unserved:
         return Status(Lifecycle.STARTING, "unserved", facts.unserved)
+    if attempt.leases and facts.taken:
+        return Status(Lifecycle.STARTING, "leased", f"taken by {attempt.worker}")
     if attempt.leases:
         why = "no worker holds it now: it is taken again under the same number, by a new agent"
         return Status(Lifecycle.STARTING, "no live owner", why)

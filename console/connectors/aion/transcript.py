@@ -84,10 +84,10 @@ class Transcript:
         """The connection broke: pieces may be missing from now on, stored events are not."""
         self._previews.interrupted()
 
-    def new_agent(self) -> list[Step]:
-        """The attempt was handed to another process: whatever was asked or begun is lost to it."""
-        self.running.clear()
-        return [*self._cut(self._previews.all()), *self._withdraw("its agent was replaced by a new one")]
+    def joins(self) -> None:
+        """What is being said is followed from now on; what was stored was read."""
+        if self.next:
+            self._previews.joins()
 
     def ended(self) -> list[Step]:
         """The attempt is over."""
