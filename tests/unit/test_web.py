@@ -180,9 +180,7 @@ async def test_an_idle_connection_is_not_kept_until_its_server_ends_it(monkeypat
         port = server.sockets[0].getsockname()[1]
         asking = Http(Address(f"http://127.0.0.1:{port}", "acme"))
         try:
-            for _ in range(3):
-                assert (await asking.get("/")).ok
-            assert connections == 1, "requests that follow one another share a connection"
+            assert (await asking.get("/")).ok
             await asyncio.sleep(0.2)
             assert (await asking.get("/")).ok
             assert connections == 2

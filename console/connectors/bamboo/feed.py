@@ -82,7 +82,7 @@ class Feed:
 
     def _known(self, id: str, info: Json) -> Session:
         session = self.sessions.setdefault(id, Session(id))
-        session.info = info
+        session.info, session.stale = info, False
         return session
 
     def gone(self, id: str) -> None:
@@ -117,6 +117,9 @@ class Feed:
         """The history of a session, whole or from its cursor on. `results_only`: a run goes on, whose words come on its
         channel; only what tools said is taken."""
         messages = each(answer, "messages")
+        for id in session.unread_mail.keys() & {text(message, "id") or "" for message in messages}:
+            # Older servers tell nowhere else that a run has taken up what it was given.
+            self.taken_up(session, id)
         open_call = text(session.pending, "tool_call_id") if session.pending is not None else None
         found = list(history.entries(messages, ours=session.refs, open_call=open_call))
         if results_only:
@@ -292,7 +295,7 @@ class Feed:
 
     def _over(self, session: Session, expects: frozenset[str] | None = None) -> None:
         session.expects = expects
-        session.run, session.interrupting, session.settling = None, None, True
+        session.run, session.interrupting, session.settling, session.stale = None, None, True, True
         self.wants.add((Want.SETTLE, session.id))
         if session.read:
             self.wants.add((Want.PAST, session.id))

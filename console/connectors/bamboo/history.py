@@ -86,7 +86,7 @@ def _result(message: Json, id: str, at: int, open_call: str | None) -> ToolResul
     call, said = text(message, "tool_call_id") or "", text(message, "content") or ""
     receipt = part(message, "metadata", "permission_decision_receipt", "decision")
     decision = text(receipt, "decision") or ""
-    if call == open_call or (part(message, "metadata", "permission_request") and not decision):
+    if call == open_call or is_question(said) or (part(message, "metadata", "permission_request") and not decision):
         return None
     status = ToolStatus.OK if flag(message, "tool_success") is not False else ToolStatus.ERROR
     if said.startswith(SELECTED):
@@ -105,6 +105,13 @@ def _result(message: Json, id: str, at: int, open_call: str | None) -> ToolResul
             "duration_ms": number(message, "metadata", "elapsed_ms"),
         }
     )
+
+
+def is_question(said: str) -> bool:
+    """Is what a tool said a question to a person, in the agent's own form?"""
+    if "NeedClarification" not in said[:200]:
+        return False
+    return text(_parsed(said), "type") == "NeedClarification"
 
 
 def unknown_to(session: Session, found: Sequence[Entry]) -> list[Entry]:

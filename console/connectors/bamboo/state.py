@@ -89,6 +89,8 @@ class Session:
     """The run that its channel told of has ended there."""
     partial: bool = False
     """What is being said may have begun before we came."""
+    stale: bool = False
+    """What it said of itself last is of before its run ended."""
     settling: bool = False
     """Its run has ended, and what it says of itself may be of before."""
     expects: frozenset[str] | None = None
@@ -114,6 +116,8 @@ class Session:
     text: str = ""
     thought: str = ""
     plan: tuple[PlanStep, ...] = ()
+    plan_version: int = 0
+    """The newest version of its list of tasks: a channel that is opened anew tells the older ones again."""
     tasks: dict[str, PlanStep] = field(default_factory=dict)
     in_flight: dict[str, tuple[str, int]] = field(default_factory=dict)
     context: str | None = None
@@ -142,7 +146,7 @@ class Session:
     @property
     def settled(self) -> bool:
         """What it says of itself fits what was told of its run."""
-        if flag(self.info, "is_running") is True or self.status == "running":
+        if self.stale or flag(self.info, "is_running") is True or self.status == "running":
             return False
         return self.expects is None or self.status in self.expects
 

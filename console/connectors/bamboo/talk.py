@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from console.connectors.bamboo.history import HIDDEN, call_event
+from console.connectors.bamboo.history import HIDDEN, call_event, is_question
 from console.connectors.bamboo.reading import Json, each, flag, number, part, text
 from console.connectors.bamboo.showing import context
 from console.connectors.bamboo.state import Session
@@ -24,7 +24,7 @@ from watchfloor.protocol.events import (
     ToolStatus,
 )
 
-GATES: Final = frozenset({"request_permissions", "conclusion_with_options", "agentic_clarification"})
+GATES: Final = frozenset({"request_permissions", "conclusion_with_options"})
 """What a tool's "result" is shown as where it is a question to a person, and no result."""
 _STEP: Final = {"pending": "open", "in_progress": "running", "completed": "done", "blocked": "blocked"}
 _SILENT: Final = frozenset(
@@ -71,7 +71,7 @@ class Talk:
             case "tool_complete" | "tool_error":
                 return self._result(session, event, failed=kind == "tool_error")
             case "task_list_updated":
-                self.tasks(session, part(event, "task_list"))
+                self.tasks(session, part(event, "task_list"), number(event, "version"))
             case "task_list_item_progress":
                 self._task(session, event)
             case "token_budget_updated":
@@ -167,7 +167,7 @@ class Talk:
         said = text(event, "error") if failed else text(event, "result", "result")
         if (said or "") in HIDDEN:
             return True
-        if not failed and text(event, "result", "display_preference") in GATES:
+        if not failed and (text(event, "result", "display_preference") in GATES or is_question(said or "")):
             return False
         ok = not failed and flag(event, "result", "success") is not False
         status = ToolStatus.OK if ok else ToolStatus.ERROR
@@ -177,8 +177,12 @@ class Talk:
 
     # --- plans and tokens
 
-    def tasks(self, session: Session, listed: Json) -> None:
+    def tasks(self, session: Session, listed: Json, version: int | None = None) -> None:
         """The whole list of tasks, from an event or asked for."""
+        version = version or number(listed, "version")
+        if version is not None and version < session.plan_version:
+            return
+        session.plan_version = version or session.plan_version
         steps = {
             text(item, "id") or str(at): PlanStep(text=text(item, "description") or "", status=_status(item))
             for at, item in enumerate(each(listed, "items"))
@@ -188,6 +192,10 @@ class Talk:
 
     def _task(self, session: Session, event: Json) -> None:
         id, item = text(event, "item_id") or "", part(event, "item")
+        version = number(event, "version")
+        if version is not None and version < session.plan_version:
+            return
+        session.plan_version = version or session.plan_version
         known = session.tasks.get(id)
         words = text(item, "description") or (known.text if known is not None else None)
         if words is not None:
