@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from console.actions import Action, Needs
 from console.fleet.apply import Fleet
+from console.fleet.decide import decided_words
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
+from console.fleet.former import standing as decided_before
 from console.fleet.gate import Gated
 from console.fleet.state import Request, Session, Trail
 from console.fleet.wording import name_by_key
@@ -109,12 +111,11 @@ class Interventions:
             self._say_of_card(Clean(f"{self._named(action)}: the request has ended"), "attention")
         elif shown.too_new(self._hub.steady()):
             self._say_of_card(Clean(f"{self._named(action)}: {NOT_ARMED}"), "attention")
+        elif (first := decided_before(self.fleet, request.key, self._clock())) is not None:
+            text = Clean(decided_words(first, self._clock()))
+            self._say_of_card(text, "attention", lambda: first.active)
         elif self._refuse(action, request):
             return
-        elif self._board.decided(request.key):
-            # A second decision could only contradict the first.
-            text = Clean("your decision is on its way already")
-            self._say_of_card(text, "attention", lambda: self._board.deciding(request.key))
         else:
             flow(self, session, request)
 
@@ -128,7 +129,7 @@ class Interventions:
         elif marked:
             batch.begin(self, action.id, marked)
         elif not self._sight.aimed:
-            self.say(Clean("the session that was selected is gone: select one first"), "attention")
+            self.say(Clean("what was selected is no longer shown: select a session first"), "attention")
         elif not self._refuse(action, self._sight.request()) and session is not None:
             flow(self, session)
 
