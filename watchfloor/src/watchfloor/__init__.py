@@ -15,14 +15,19 @@ if TYPE_CHECKING:
         CapabilityNotSupported,
         ConnectionFailed,
         ContractError,
+        Deadlock,
         Interrupted,
+        LimitReached,
+        NotDelivered,
         StaleTarget,
         Stopped,
+        StorageError,
         WatchfloorError,
     )
     from watchfloor.harness.function import FunctionHarness, Run
     from watchfloor.harness.program import ProgramHarness
     from watchfloor.host.server import Host
+    from watchfloor.host.sqlite_log import SqliteLog
 
 __all__ = [
     "AddressInUse",
@@ -30,13 +35,18 @@ __all__ = [
     "CapabilityNotSupported",
     "ConnectionFailed",
     "ContractError",
+    "Deadlock",
     "FunctionHarness",
     "Host",
     "Interrupted",
+    "LimitReached",
+    "NotDelivered",
     "ProgramHarness",
     "Run",
+    "SqliteLog",
     "StaleTarget",
     "Stopped",
+    "StorageError",
     "WatchfloorError",
 ]
 
@@ -45,6 +55,7 @@ _HOME = {
     "Host": "watchfloor.host.server",
     "ProgramHarness": "watchfloor.harness.program",
     "Run": "watchfloor.harness.function",
+    "SqliteLog": "watchfloor.host.sqlite_log",
 }
 
 # Hidden from the type checker, which would otherwise accept any misspelt name.
