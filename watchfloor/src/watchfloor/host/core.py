@@ -11,6 +11,7 @@ as fast as its connection takes it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from watchfloor.errors import ProtocolError, StorageCorrupt, StorageError
@@ -184,7 +185,9 @@ class HostCore:
     def remove(self, session: str) -> None:
         """Forget a session. Its events stay in the log."""
         self.roster.remove(session)
-        self.log.forget_state(session)
+        with suppress(StorageError):
+            # A log that cannot be written now keeps it: it would come back with the host, and can be removed again.
+            self.log.forget_state(session)
         for entry in self.roster:
             if isinstance(entry.core, SessionCore):
                 entry.core.subscribers.pop(session, None)

@@ -117,8 +117,8 @@ class Reception:
             through = has[session] = cursor.seq if cursor is not None and known else 0
             if log.first(session) - 1 > through:
                 lost.append(gap(log, session, through))
-            following = log.read(session, after=through, limit=1)
-            if following:
+            # Most sessions have nothing new: a log need not be read for that.
+            if log.head(session) > through and (following := log.read(session, after=through, limit=1)):
                 after = min(after, (following[0].pos or 1) - 1)
         client.watchers[watch.session] = Watcher(after, has=has)
         effects: list[HostEffect] = [client.send(Watching(session=watch.session, from_pos=after, through=pos))]
