@@ -23,6 +23,7 @@ from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact, Fact, FaultFact, Intent, Refusal
 from console.fleet.gate import ARM_MS, Gated, gate
 from console.fleet.state import NOTHING, Baseline, Trail
+from console.fleet.trail import unanswered_s
 from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Contact, EffectState, Lifecycle, OutcomeKind, Primitive
@@ -84,6 +85,8 @@ class Hub:
         """Commands that were begun and have not been handed on yet."""
         self._told: dict[str, tuple[OutcomeKind | None, EffectState | None]] = {}
         """What the audit file says of the commands that are not settled."""
+        self._awaited: set[str] = set()
+        """Commands whose word somebody waits for."""
         self._moved = asyncio.Event()
         self._closing: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.Task[None] | None = None
@@ -270,7 +273,11 @@ class Hub:
 
     async def answered(self, trail_id: str, wait_s: float) -> Trail:
         """The trail once it has an outcome; after `wait_s` seconds without one the outcome is `unknown`."""
-        trail = await self._until(trail_id, wait_s, lambda trail: trail.outcome is not None)
+        self._awaited.add(trail_id)
+        try:
+            trail = await self._until(trail_id, wait_s, lambda trail: trail.outcome is not None)
+        finally:
+            self._awaited.discard(trail_id)
         if trail.outcome is None:
             reason = Clean(f"no word came back within {wait_s:g} s")
             self._tell(self.fleet.settle(trail_id, OutcomeKind.UNKNOWN, reason, self._clock()))
@@ -337,7 +344,20 @@ class Hub:
     async def _tick_on(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._tell(self.fleet.tick(self._clock()))
+            now = self._clock()
+            self._tell(self.fleet.tick(now))
+            self._miss_words(now)
+
+    def _miss_words(self, now: int) -> None:
+        """What a source that is heard has not answered in time is unknown, unless somebody still waits for the word."""
+        for id in [id for id, (outcome, _) in self._told.items() if outcome is None and id not in self._awaited]:
+            trail = self.fleet.trails.get(id)
+            source = self.fleet.sources[trail.target.source] if trail is not None else None
+            if trail is None or source is None or not source.live:
+                continue
+            if (wait_s := unanswered_s(trail, source.contact_since, now)) is not None:
+                reason = Clean(f"no word came back within {wait_s:g} s")
+                self._tell(self.fleet.settle(id, OutcomeKind.UNKNOWN, reason, now))
 
     def _tell(self, changes: Changes) -> None:
         if not changes:

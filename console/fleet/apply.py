@@ -105,7 +105,8 @@ class Fleet(Store):
     def requested(self, intent: Intent, now: int) -> Changes:
         """A command has passed the gate and is about to be sent. Its id is new, its target known."""
         changes = Changes()
-        begun = trail.begin(intent, self.sessions[intent.target], self.sessions, now)
+        instance = self.sources[intent.target.source].instance
+        begun = trail.begin(intent, self.sessions[intent.target], self.sessions, now, instance=instance)
         self.trails[begun.id] = begun
         self.active.setdefault(begun.target, []).append(begun)
         if len(self.trails) > KEEP_TRAILS:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from console.fleet.decide import TOO_LARGE, option_deny, option_once
 from console.fleet.facts import OptionFact, RequestFact
+from console.fleet.former import standing, state_words
 from console.fleet.gate import Allowed, Greyed, can
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
@@ -42,6 +43,8 @@ def options_of(
         return ()
     primitive = Primitive.APPROVE if request.kind is RequestKind.APPROVAL else Primitive.ANSWER
     blocked = _blocked(store, session, fact, primitive, now, read_only)
+    if blocked is None and (first := standing(store, request.key, now)) is not None:
+        blocked = state_words(first)
     make = _Maker(keys, blocked)
     if request.kind is RequestKind.APPROVAL:
         return _approval(fact, make)

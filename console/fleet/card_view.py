@@ -11,6 +11,7 @@ from typing import Final
 from console.fleet.card_options import CardOption, options_of
 from console.fleet.decide import TOO_LARGE, Moment, arming_ms, arming_words, ended
 from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
+from console.fleet.former import ago_words, doubt_words, in_doubt, standing
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
 from console.fleet.state import NOTHING, Request, Session, Source
@@ -92,6 +93,8 @@ def card(
     source, fact = store.sources[key.source], request.fact
     over = ended(request, source, now) if not request.open else None
     armed, left_ms = _armed(request, seen, Moment(now, now if steady is None else steady, arm_ms))
+    if request.open and (first := standing(store, key, now)) is not None:
+        armed, left_ms = Clean(ago_words(first, now)), 0
     return Card(
         key=key,
         digest=request.digest,
@@ -171,6 +174,8 @@ def _flags(store: Store, session: Session, source: Source, request: Request, now
         return tuple(flags)
     if not source.live:
         flags.append((Clean(f"contact with {source.shown} is {source.contact.value}: last known state"), "lost"))
+    if (doubt := in_doubt(store, request.key, now)) is not None:
+        flags.append((Clean(doubt_words(store, doubt)), "attention"))
     flags += _traits(store, session, request)
     word = session.track.state(now).word
     if word not in (Continuity.WHOLE, Continuity.ARRIVAL_ORDER):

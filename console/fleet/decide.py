@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,9 +13,9 @@ from console.fleet.facts import (
     ProfileFact,
     Refusal,
     RequestFact,
-    RequestKey,
     Seen,
 )
+from console.fleet.former import ago_words, doubt_words, in_doubt, sent_ago, standing
 from console.fleet.state import Request, Session, Source, Trail
 from console.fleet.store import Store
 from watchfloor.text import clean_line, since
@@ -76,13 +76,6 @@ def _narrow(option: OptionFact, scope: Scope) -> bool:
     return option.scope is scope and not option.persists
 
 
-def decisions(store: Store, key: RequestKey) -> Iterator[Trail]:
-    """Our own decisions on the request that are on their way, or were taken."""
-    for trail in store.trails.values():
-        if trail.request == key and trail.outcome in (None, OutcomeKind.APPLIED):
-            yield trail
-
-
 def arming_ms(request: Request, seen: Seen, moment: Moment) -> int:
     """Milliseconds until a decision on what was seen counts; 0 where it does, and for whoever has no screen."""
     if not seen.since_local:
@@ -108,10 +101,9 @@ def decide(
         return Refusal(OutcomeKind.STALE_TARGET, f"no request {named} is known" if named else "no request was named")
     if not request.open:
         return ended(request, source, moment.now)
-    if (first := next(decisions(store, request.key), None)) is not None:
+    if (first := standing(store, request.key, moment.now)) is not None:
         # A second decision could only contradict the first.
-        way = "is on its way already" if first.outcome is None else "was taken already"
-        return Refusal(OutcomeKind.ALREADY_DECIDED, f"your decision ({first.verb}) {way}")
+        return Refusal(OutcomeKind.ALREADY_DECIDED, decided_words(first, moment.now))
     fact = request.fact
     if fact is None:
         return Refusal(OutcomeKind.INVALID, "undecidable: its text has not come yet")
@@ -134,7 +126,14 @@ def decide(
     )
     if refusal is not None:
         return refusal
-    return Verdict(request, fact.digest, option, _confirm(fact, option), _notes(request, profile))
+    doubt = in_doubt(store, request.key, moment.now)
+    before = (doubt_words(store, doubt, sent_ago(doubt, moment.now)),) if doubt is not None else ()
+    return Verdict(request, fact.digest, option, (*before, *_confirm(fact, option)), _notes(request, profile))
+
+
+def decided_words(first: Trail, now: int) -> str:
+    """Why no second decision is taken."""
+    return f"your decision is on its way already: {ago_words(first, now)}"
 
 
 def ended(request: Request, source: Source, now: int) -> Refusal:

@@ -230,6 +230,8 @@ class Baseline:
     head: int
     """Events after this number count as evidence."""
     sessions: frozenset[SessionKey] = frozenset()
+    instance: str = ""
+    """The run of the host that it was sent to."""
 
 
 @dataclass(slots=True)

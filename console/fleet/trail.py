@@ -35,8 +35,11 @@ EFFECT_EXPECTED: Final = frozenset({OutcomeKind.APPLIED, OutcomeKind.UNKNOWN})
 NOTHING_TO_DO: Final = Clean("nothing to do")
 
 
-def begin(intent: Intent, session: Session, sessions: Iterable[SessionKey], now: int) -> Trail:
-    """The trail of a command that is about to leave; it remembers what its target shows now."""
+def begin(intent: Intent, session: Session, sessions: Iterable[SessionKey], now: int, *, instance: str = "") -> Trail:
+    """The trail of a command that is about to leave; it remembers what its target shows now.
+
+    `instance`: the run of the host that it is sent to.
+    """
     return Trail(
         id=intent.id,
         intent=intent,
@@ -48,6 +51,7 @@ def begin(intent: Intent, session: Session, sessions: Iterable[SessionKey], now:
             turn=session.turn,
             head=max(session.track.head, session.track.held.high),
             sessions=frozenset(sessions) if intent.primitive is Primitive.FORK else frozenset(),
+            instance=instance,
         ),
         requested_at=now,
         option_kind=_option_kind(intent, session),
@@ -80,6 +84,17 @@ def acknowledge(trail: Trail, fact: OutcomeFact, now: int) -> bool:
 def settle(trail: Trail, outcome: OutcomeKind, reason: Clean, now: int) -> bool:
     """The console itself knows what became of the command; False where the source has said already."""
     return _settle(trail, outcome, reason, now)
+
+
+def unanswered_s(trail: Trail, heard_since: int, now: int) -> float | None:
+    """The seconds within which a word should have come back, once they are over; None before, and once one has come.
+
+    `heard_since`: local time since which its source is heard without a break.
+    """
+    left = trail.requested_at if trail.sent_at is None else trail.sent_at
+    wait_s = _timeout_s(trail.primitive)
+    late = trail.outcome is None and now >= max(left, heard_since) + int(1000 * wait_s)
+    return wait_s if late else None
 
 
 def observe(trail: Trail, event: EventFact) -> None:

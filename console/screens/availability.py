@@ -9,6 +9,8 @@ from typing import Final
 from console.actions import BY_ID, Action, Needs
 from console.fleet.decide import TOO_LARGE, option_deny, option_once
 from console.fleet.facts import OptionFact, ProfileFact, RequestFact, SessionKey
+from console.fleet.former import standing as decided_before
+from console.fleet.former import state_words
 from console.fleet.gate import Allowed, Greyed, Hidden, can
 from console.fleet.state import Request
 from console.fleet.store import Store
@@ -85,6 +87,9 @@ def standing(
             label = own or label
     if action.needs is Needs.REQUEST and (lacking := _not_decidable(action, request)) is not None:
         return lacking
+    first = decided_before(store, request.key, now) if request is not None else None
+    if action.needs is Needs.REQUEST and first is not None:
+        return Standing(True, label, Clean(state_words(first)))
     return Standing(True, label if action.detail is None else Clean(action.label))
 
 

@@ -13,7 +13,6 @@ from textual.widget import Widget
 from console.actions import Action
 from console.fleet.census import Census
 from console.fleet.changes import Changes
-from console.fleet.decide import decisions
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.filter import KEYS, Filter
 from console.fleet.order import GroupKey, RowKey, Sort
@@ -384,14 +383,6 @@ class Board:
             if found:
                 return trail
         return None
-
-    def decided(self, request: RequestKey) -> bool:
-        """Is a decision of ours on its way to this request, or taken?"""
-        return any(True for _ in decisions(self._hub.fleet, request))
-
-    def deciding(self, request: RequestKey) -> bool:
-        """Is a decision of ours on its way to this request, and its effect still to be seen?"""
-        return any(trail.active for trail in decisions(self._hub.fleet, request))
 
     # -------------------------------------------------------------- copying and help
 

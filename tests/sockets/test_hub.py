@@ -19,6 +19,7 @@ from console.fleet.changes import Changes
 from console.fleet.facts import Intent, SessionKey
 from console.hub import Hub
 from console.intake import Intake
+from tests.screens.live import Relay
 from tests.sockets.cli_kit import ANN, hosting, observed, writes
 from watchfloor.connector import Target
 from watchfloor.host.principals import Principal
@@ -136,6 +137,50 @@ async def test_an_intervention_leaves_a_trail_in_fleet_and_audit(host: Host, hub
     assert lines[0]["interrupt"] is True
     assert lines[1]["outcome"] == "applied"
     assert lines[2]["effect"] == "seen"
+
+
+async def test_what_a_live_source_does_not_answer_in_time_is_unknown(host: Host, tmp_path: Path) -> None:
+    ahead = 0
+    audit = Audit(tmp_path / "audit", clock=wall_clock)
+    hub = Hub(clock=lambda: wall_clock() + ahead, audit=audit, by="ann")
+    async with Relay(host.url) as relay:
+        hub.start([replace(_target(host), url=relay.url)])
+        try:
+            await _shown(hub, lifecycle=Lifecycle.WAITING)
+            relay.hold()
+            trail = await hub.submit(_intent(Primitive.PAUSE, interrupt=True))
+            assert not await hub.until(lambda: trail.outcome is not None, 1.2)
+            ahead = 10_000
+            assert await hub.until(lambda: trail.outcome is OutcomeKind.UNKNOWN, WAIT_S)
+            assert trail.reason == "no word came back within 10 s"
+            assert _contact(hub) is Contact.LIVE
+            # What comes after all counts.
+            relay.release()
+            assert await hub.until(lambda: trail.outcome is OutcomeKind.APPLIED, WAIT_S)
+        finally:
+            await hub.close()
+
+
+async def test_whoever_waits_longer_for_a_word_is_not_told_sooner_that_there_is_none(
+    host: Host, tmp_path: Path
+) -> None:
+    ahead = 0
+    audit = Audit(tmp_path / "audit", clock=wall_clock)
+    hub = Hub(clock=lambda: wall_clock() + ahead, audit=audit, by="ann")
+    async with Relay(host.url) as relay:
+        hub.start([replace(_target(host), url=relay.url)])
+        try:
+            await _shown(hub, lifecycle=Lifecycle.WAITING)
+            relay.hold()
+            trail = await hub.submit(_intent(Primitive.PAUSE, interrupt=True))
+            ahead = 10_000
+            waited = asyncio.create_task(hub.answered(trail.id, WAIT_S))
+            await asyncio.wait([waited], timeout=1.5)
+            assert not waited.done()
+            relay.release()
+            assert (await waited).outcome is OutcomeKind.APPLIED
+        finally:
+            await hub.close()
 
 
 async def test_the_same_intent_is_sent_once(host: Host, hub: Hub) -> None:

@@ -499,9 +499,15 @@ def test_a_request_is_decided_once_from_here(host: ScriptedHost) -> None:
     first, second = host.decision(asked), host.decision(asked, "no", id="another")
     passed(host, second)
     host.fleet.requested(first, host.now)
-    assert refused(host, second) == (OutcomeKind.ALREADY_DECIDED, "your decision (approve) is on its way already")
+    assert refused(host, second) == (
+        OutcomeKind.ALREADY_DECIDED,
+        "your decision is on its way already: approve on its way already, no word yet",
+    )
+    host.fleet.sent(first.id, host.now)
+    host.wait(12_000)
+    assert refused(host, second)[1] == "your decision is on its way already: approve sent 0:12 ago, no word yet"
     host.outcome(first.id)
-    assert refused(host, second)[1] == "your decision (approve) was taken already"
+    assert refused(host, second)[1].endswith("approve sent 0:12 ago, taken, its effect is not seen yet")
     other = host.ask("r2")
     passed(host, host.decision(other))
 
