@@ -12,7 +12,7 @@ from console.fleet.order import LAST, LIFTS, Backwards, GroupKey, Order, RowKey,
 from console.fleet.rate import SLOT_MS
 from console.fleet.state import NOTHING, Session
 from console.fleet.store import Store
-from console.fleet.tree import Tree
+from console.fleet.tree import MOST_LEVELS, Tree
 from watchfloor.text import Clean, clean_line
 
 FEW: Final = 64
@@ -142,10 +142,20 @@ class Arrangement:
 
     @property
     def hidden(self) -> int:
-        """Requests that wait in sessions which the filter leaves out."""
+        """Requests that the filter hides: neither in the row of their session nor in one above it are they counted."""
         if self._keep is None:
             return 0
-        return sum(request.key.owner not in self._tree for request in self._store.queue.requests)
+        return sum(not self._counted(request.key.owner) for request in self._store.queue.requests)
+
+    def _counted(self, key: SessionKey) -> bool:
+        for _ in range(MOST_LEVELS):
+            if key in self._tree:
+                return True
+            session = self._store.sessions.get(key)
+            if session is None or session.parent is None:
+                return False
+            key = SessionKey(key.source, session.parent)
+        return False
 
     # --- taking up changes -----------------------------------------------------------------
 

@@ -16,6 +16,18 @@ from widgets.tones import Segment
 
 NOTHING: Final = Clean("")
 
+_FIRST: Final[Mapping[Sort, str]] = MappingProxyType(
+    {
+        Sort.ATTENTION: "who needs you first, then what failed, waits or is paused",
+        Sort.NAME: "from a to z",
+        Sort.STATE: "from starting to stopped",
+        Sort.WAITING: "who waits longest first",
+        Sort.RATE: "the busiest first",
+        Sort.USAGE: "who used most tokens first",
+    }
+)
+"""What stands first."""
+
 
 class Arranging(Writing):
     """The keys of the roster that change how it stands."""
@@ -27,12 +39,14 @@ class Arranging(Writing):
         rows, sorts = self._board.rows, list(Sort)
         rows.sort_by(sorts[(sorts.index(rows.sort) + 1) % len(sorts)])
         self._rearranged()
+        self.say(f"sorted by {rows.sort}: {_FIRST[rows.sort]}")
 
     def turn_sort(self) -> None:
         """Sort the other way round."""
         rows = self._board.rows
         rows.sort_by(rows.sort, reverse=not rows.reverse)
         self._rearranged()
+        self.say(f"sorted by {rows.sort}{', the other way round' if rows.reverse else f': {_FIRST[rows.sort]}'}")
 
     def next_group(self) -> None:
         """Group by the next thing: parents, sources, each label that there is, nothing."""
@@ -63,6 +77,9 @@ class Arranging(Writing):
     def fold_all(self) -> None:
         """Put away whatever is below something, or show all of it again."""
         rows = self._board.rows
+        if not any(rows.below(key) for key in rows.keys()):  # noqa: SIM118 - no mapping
+            self.say("nothing is below anything here")
+            return
         open_now = any(rows.below(key) and not rows.closed(key) for key in rows.keys())  # noqa: SIM118
         top = self._board.line
         above = rows.above(top) if top is not None else []

@@ -165,6 +165,14 @@ def test_requests_that_the_filter_hides_are_counted(three: ScriptedHost) -> None
     assert (len(view), view.hidden) == (3, 0)
 
 
+def test_what_a_parent_counts_is_not_hidden(three: ScriptedHost) -> None:
+    three.session("kid", parent="Alpha", lifecycle="idle")
+    three.summary("kid", requests=[ref(three, "r9", three.there)])
+    view = RosterView(three.fleet, GLYPHS, keep=lambda session: parse("state:failed").accepts(three.fleet, session))
+    view.refresh(None, three.now)
+    assert (shown(view), view.row(0).needs, view.hidden) == (["Alpha"], "1", 2)
+
+
 # --- taking up changes is as good as starting over -------------------------------------------
 
 NAMES = ("s0", "s1", "s2", "s3", "s4")
