@@ -25,6 +25,28 @@ def reseed_word(mode: object) -> str:
     return RESEED_WORD.get(mode if isinstance(mode, str) else "", "reseed")
 
 
+RESEED_DOES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        ReseedMode.REPLACE: "it begins anew with a text of yours; the conversation is forgotten",
+        ReseedMode.REWIND: "it goes on before a message, which is forgotten with all that follows it",
+        ReseedMode.COMPACT: "it goes on with a summary of the conversation; what that leaves out is forgotten",
+        ReseedMode.CLEAR: "it begins anew; the whole conversation is forgotten",
+        ReseedMode.MODEL: "it goes on with another model; nothing is forgotten",
+    }
+)
+"""What each does and loses, for whoever chooses one."""
+
+RESEED_LOSES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        ReseedMode.REPLACE: "the agent's conversation is replaced",
+        ReseedMode.REWIND: "the agent forgets that message and all that follows it",
+        ReseedMode.COMPACT: "the agent forgets what the summary leaves out",
+        ReseedMode.CLEAR: "the agent forgets the whole conversation",
+    }
+)
+"""What has to be agreed to, for those that lose something."""
+
+
 _SEEN: Final[Mapping[str, str]] = MappingProxyType(
     {
         ReseedMode.REPLACE: "the conversation was replaced",

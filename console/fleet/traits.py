@@ -6,10 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from console.fleet.facts import Intent, ProfileFact, Refusal
+from console.fleet.reseeds import RESEED_LOSES
 from console.fleet.state import Session
 from console.fleet.store import Store
 from watchfloor.text import clean_line
-from watchfloor.words import TERMINAL, Lifecycle, OutcomeKind, Primitive, Priority, ReseedMode
+from watchfloor.words import TERMINAL, Lifecycle, OutcomeKind, Primitive, Priority
 
 WORKING = frozenset({Lifecycle.RUNNING, Lifecycle.WAITING, Lifecycle.STARTING})
 
@@ -49,12 +50,7 @@ def consequences(store: Store, session: Session, profile: ProfileFact | None, in
             return Consequences(intent.priority, notes=("a call in flight still runs after it is paused",))
         case Primitive.STOP:
             return Consequences(intent.priority, confirm=_stop(store, session, profile, intent))
-        case Primitive.RESEED if intent.mode in (ReseedMode.CLEAR, ReseedMode.REPLACE, ReseedMode.REWIND):
-            lost = {
-                ReseedMode.CLEAR: "the agent forgets the whole conversation",
-                ReseedMode.REPLACE: "the agent's conversation is replaced",
-                ReseedMode.REWIND: "the agent forgets what came after that message",
-            }[intent.mode]
+        case Primitive.RESEED if (lost := RESEED_LOSES.get(intent.mode or "")) is not None:
             return Consequences(intent.priority, confirm=(lost,))
         case Primitive.DELETE:
             return Consequences(intent.priority, confirm=(f"{_name(session)} is deleted for good",))

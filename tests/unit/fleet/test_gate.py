@@ -548,7 +548,7 @@ def test_stop_is_confirmed_and_names_its_children(host: ScriptedHost) -> None:
     ("primitive", "arguments", "asks"),
     [
         (Primitive.RESEED, {"mode": ReseedMode.CLEAR}, True),
-        (Primitive.RESEED, {"mode": ReseedMode.COMPACT}, False),
+        (Primitive.RESEED, {"mode": ReseedMode.COMPACT}, True),
         (Primitive.DELETE, {}, True),
         (Primitive.ACT, {"extra": {"act": "archive"}}, True),
         (Primitive.PAUSE, {}, False),
@@ -558,6 +558,21 @@ def test_stop_is_confirmed_and_names_its_children(host: ScriptedHost) -> None:
 )
 def test_what_is_confirmed(host: ScriptedHost, primitive: Primitive, arguments: dict[str, Any], asks: bool) -> None:
     assert bool(passed(host, host.intent(primitive, **arguments)).confirm) is asks
+
+
+@pytest.mark.parametrize(
+    ("mode", "lost"),
+    [
+        (ReseedMode.CLEAR, ("the agent forgets the whole conversation",)),
+        (ReseedMode.REPLACE, ("the agent's conversation is replaced",)),
+        (ReseedMode.REWIND, ("the agent forgets that message and all that follows it",)),
+        (ReseedMode.COMPACT, ("the agent forgets what the summary leaves out",)),
+        (ReseedMode.MODEL, ()),
+    ],
+)
+def test_what_a_reseed_loses_has_to_be_agreed_to(host: ScriptedHost, mode: ReseedMode, lost: tuple[str, ...]) -> None:
+    host.session("all", {"reseed": {"modes": [one.value for one in ReseedMode]}}, lifecycle="idle")
+    assert passed(host, host.intent(Primitive.RESEED, session="all", mode=mode, to="#1")).confirm == lost
 
 
 @pytest.mark.parametrize(
