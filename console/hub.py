@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Final
 from console.audit import Audit
 from console.fleet.apply import Fleet
 from console.fleet.changes import Changes
-from console.fleet.facts import ContactFact, Fact, FaultFact, Intent, Refusal
+from console.fleet.facts import ContactFact, Fact, FaultFact, Intent, Refusal, SessionKey
 from console.fleet.gate import ARM_MS, Gated, gate
 from console.fleet.state import NOTHING, Baseline, Trail
 from console.fleet.trail import unanswered_s
+from console.watching import Order, Watches
 from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Contact, EffectState, Lifecycle, OutcomeKind, Primitive
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_HEARD: Final = frozenset({Contact.LIVE, Contact.SILENT})
 TICK_S: Final = 0.5
 """How often the passing of time alone is looked at: overdue effects, gaps that did not fill."""
 
@@ -88,6 +90,7 @@ class Hub:
         self._awaited: set[str] = set()
         """Commands whose word somebody waits for."""
         self._moved = asyncio.Event()
+        self._watches = Watches()
         self._closing: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.Task[None] | None = None
 
@@ -128,7 +131,7 @@ class Hub:
     def heard(self, name: str) -> bool:
         """Does a connection to the source stand, silent or not?"""
         source = self.fleet.sources.get(name)
-        return source is not None and source.contact in (Contact.LIVE, Contact.SILENT)
+        return source is not None and source.contact in _HEARD
 
     def address(self, name: str) -> str:
         """The URL at which the source is dialled; "" for one that was never started."""
@@ -144,6 +147,7 @@ class Hub:
         self._part(self._lines[target.name])
         if target.token is not None:
             self._audit.hide([target.token])
+        self._watches.parted(target.name)
         self._give_up(target.name, "another host has taken the place of the one that it was sent to")
         self._lines[target.name] = self._line(target)
 
@@ -180,6 +184,8 @@ class Hub:
         def sink(items: Sequence[Item]) -> None:
             if self._lines.get(target.name) is not line:
                 return  # another host is this source by now
+            if any(isinstance(item, ContactChange) and item.contact not in _HEARD for item in items):
+                self._watches.parted(target.name)
             facts: list[Fact] = []
             if self._on_items is not None:
                 try:
@@ -214,6 +220,37 @@ class Hub:
         Raises ConnectionLost where it certainly did not leave, KeyError for a source that was never started.
         """
         await self._lines[source].supervisor.send(frame)
+
+    def look(self, key: SessionKey | None, *, opened: bool = False) -> None:
+        """The operator looks at this session: where that lasts, or it was `opened`, its source is asked for all of it.
+
+        Costs nothing where nothing is to be sent, and may be called as often as the screen is painted.
+        """
+        self._watches.look(key, self.steady(), opened=opened)
+        self._keep_watches()
+
+    def _keep_watches(self) -> None:
+        for order in self._watches.due(self.steady(), self._reachable):
+            telling = asyncio.create_task(self._order(order), name=f"watch {order.key.session}")
+            self._closing.add(telling)
+            telling.add_done_callback(self._closing.discard)
+
+    def _reachable(self, key: SessionKey) -> bool:
+        session = self.fleet.sessions.get(key)
+        known = session is not None and not session.placeholder
+        return known and key.source in self._lines and self.heard(key.source)
+
+    async def _order(self, order: Order) -> None:
+        from watchfloor.protocol.frames import Unwatch, Watch
+
+        name = order.key.session
+        try:
+            await self.send(
+                order.key.source, Watch(session=name, start="start") if order.watch else Unwatch(session=name)
+            )
+        except (ConnectionLost, ProtocolError):
+            if order.watch:
+                self._watches.failed(order.key, self.steady())
 
     async def close(self) -> None:
         """End every connection, and the audit file."""
@@ -344,6 +381,7 @@ class Hub:
     async def _tick_on(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
+            self._keep_watches()
             now = self._clock()
             self._tell(self.fleet.tick(now))
             self._miss_words(now)

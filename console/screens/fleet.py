@@ -175,6 +175,7 @@ class FleetScreen(Reading):
         now = self._clock()
         if self.is_active:
             self.paint()
+            self._hub.look(self._sight.selected)
         self._collector.tick(now)
 
     def paint(self, *, everything: bool = False) -> None:
