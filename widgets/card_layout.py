@@ -52,6 +52,8 @@ class Subject(NamedTuple):
 
     actions: tuple[ActionText, ...]
     fields: tuple[FieldText, ...]
+    unknown: tuple[Clean, ...]
+    strange: Clean
 
 
 class Content(NamedTuple):
@@ -66,7 +68,7 @@ class Content(NamedTuple):
 def content_of(card: CardView) -> Content:
     """A copy of what the body of the card shows."""
     return Content(
-        Subject(tuple(map(_action, card.actions)), tuple(map(_field, card.fields))),
+        Subject(tuple(map(_action, card.actions)), tuple(map(_field, card.fields)), tuple(card.unknown), card.strange),
         tuple(field.value for field in card.fields),
         tuple(card.flags),
         tuple(card.description),
@@ -87,7 +89,7 @@ def _field(field: CardField) -> FieldText:
 def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
     """The body: exact actions first, then what is asked, risks, the agent's own words."""
     writer = _Body(width - TEXT_AT, marks)
-    actions, fields = content.subject
+    actions, fields, unknown, strange = content.subject
     if not actions and not fields:
         writer.own("", "the source does not say what this is about", "tone-failed")
     for number, action in enumerate(actions, 1):
@@ -111,6 +113,10 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
             writer.own("yours", value, "tone-running")
         elif not field.choices:
             writer.own("yours", f"nothing entered yet ({field.kind})", "tone-quiet")
+    if strange:
+        writer.gap()
+        writer.own("also", strange, "tone-failed")
+        writer.outside("", unknown, "exact")
     if content.flags or content.description:
         writer.gap()
     for at, (text, tone) in enumerate(content.flags):

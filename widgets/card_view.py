@@ -68,6 +68,10 @@ class CardView(Protocol):
     @property
     def fields(self) -> Sequence[CardField]: ...
     @property
+    def unknown(self) -> Sequence[Clean]: ...  # what else is decided about, raw, one item a line
+    @property
+    def strange(self) -> Clean: ...  # how much that is, such as "3 members this console does not know"; "" for nothing
+    @property
     def description(self) -> Sequence[Clean]: ...  # the agent's own words, drawn as such
     @property
     def flags(self) -> Sequence[Segment]: ...  # risks and doubts found by the console

@@ -220,7 +220,9 @@ def _decisions(verbs: Any) -> None:
         verb.add_argument("--option", metavar="ID", help=f"which option to take ({kind}, unless given)")
         verb.add_argument("--note", metavar="T", help="goes along to the session")
     approve.add_argument(
-        "--incomplete", action="store_true", help="even where its source gave only a part of the action"
+        "--incomplete",
+        action="store_true",
+        help="even where its source gave only a part of the action, or more than this program knows",
     )
     how = answer.add_mutually_exclusive_group(required=True)
     how.add_argument("--option", metavar="ID", help="the option to take")

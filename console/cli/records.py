@@ -166,6 +166,8 @@ def _request_record(link: Link, session: Session, request: Request) -> dict[str,
             }
             for o in fact.options
         ],
+        "unknown": {member.name: _masked(member.value) for member in fact.unknown},
+        "unknown_count": fact.unknown_count,
         "decidable": fact.sound and fact.fault is None,
         "fault": fact.fault if fact.sound else fact.fault or "its digest is not that of its text",
     }
@@ -222,6 +224,11 @@ def _fact_lines(fact: RequestFact) -> Iterable[Clean]:
         yield Clean(
             f"  {field.label or clean_line(field.name)} ({field.type}){f': {clean_line(choices)}' if choices else ''}"
         )
+    if fact.strange:
+        yield Clean(f"  {fact.strange}:")
+        yield from (Clean(f"    {redact(Clean(f'{name} = {value}'))[0]}") for name, value in fact.unknown)
+        if (more := fact.unknown_count - len(fact.unknown)) > 0:
+            yield Clean(f"    ({more:,} more not shown)")
     if fact.options:
         yield Clean(f"  options: {clean_line(listed(fact.options))}")
     if fact.about:

@@ -193,6 +193,8 @@ def _unmeant(args: Namespace, fact: RequestFact) -> str | None:
     # What this program itself cannot show whole the gate refuses, whatever is asked for.
     if args.verb == "approve" and incomplete and not (args.incomplete or fact.too_large):
         return f"{INCOMPLETE}; --incomplete approves it all the same"
+    if args.verb == "approve" and fact.strange and not args.incomplete:
+        return f"it has {fact.strange}; --incomplete approves it all the same"
     if args.verb == "deny" and args.note is not None and fact.kind is RequestKind.QUESTION:
         return "a question is declined without a note, which would not reach the session"
     return None

@@ -54,6 +54,8 @@ class Card:
     title: tuple[Clean, ...]
     actions: tuple[CardAction, ...]
     fields: tuple[CardField, ...]
+    unknown: tuple[Clean, ...]
+    strange: Clean
     description: tuple[Clean, ...]
     flags: tuple[Segment, ...]
     options: tuple[CardOption, ...]
@@ -102,6 +104,8 @@ def card(
         title=_title(store, session, source, request, now, tz),
         actions=tuple(_action(action) for action in fact.actions) if fact else (),
         fields=tuple(_field(field, (entered or {}).get(field.name, "")) for field in fact.fields) if fact else (),
+        unknown=_unknown(fact) if fact else (),
+        strange=fact.strange if fact else NOTHING,
         description=tuple(Clean(line) for line in fact.about.split("\n")) if fact and fact.about else (),
         flags=_flags(store, session, source, request, now),
         options=options_of(store, session, request, now, keys, read_only=read_only) if request.open else (),
@@ -152,6 +156,13 @@ def _field(field: FieldFact, entered: str) -> CardField:
         choices.append(Clean("or in your own words"))
     value = Clean(MASK * len(entered)) if field.type == "secret" else clean_line(entered)
     return CardField(field.label, clean_line(field.type), tuple(choices), value)
+
+
+def _unknown(fact: RequestFact) -> tuple[Clean, ...]:
+    lines = [Clean(f"{name} = {value}") for name, value in fact.unknown]
+    if (more := fact.unknown_count - len(fact.unknown)) > 0:
+        lines.append(Clean(f"… {more:,} more not shown"))
+    return tuple(lines)
 
 
 def _flags(store: Store, session: Session, source: Source, request: Request, now: int) -> tuple[Segment, ...]:

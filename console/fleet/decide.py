@@ -18,7 +18,7 @@ from console.fleet.facts import (
 from console.fleet.former import ago_words, doubt_words, in_doubt, sent_ago, standing
 from console.fleet.state import Request, Session, Source, Trail
 from console.fleet.store import Store
-from watchfloor.text import clean_line, since
+from watchfloor.text import clean_line, cut, since
 from watchfloor.words import DECIDED, OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Scope
 
 KINDS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
@@ -207,14 +207,22 @@ def _lands_elsewhere(session: Session, profile: ProfileFact | None, request: Req
 def _confirm(fact: RequestFact, option: OptionFact | None) -> tuple[str, ...]:
     """What has to be agreed to first: whatever outlives the moment, and what cannot be read."""
     if option is None:
-        return ()
+        return _strange(fact)
     lines = _standing(option)
     if option.kind is not OptionKind.DENY:
         if option.confirm and not lines:
             lines.append(option.note or option.label)
         if any(not action.complete for action in fact.actions):
             lines.append("its source gave only a part of the action: the rest cannot be read")
+        lines.extend(_strange(fact))
     return tuple(lines)
+
+
+def _strange(fact: RequestFact) -> tuple[str, ...]:
+    if not fact.strange:
+        return ()
+    more = ", …" if fact.unknown_count > len(fact.unknown) else ""
+    return (f"it has {fact.strange}: {', '.join(cut(member.name, 60) for member in fact.unknown)}{more}",)
 
 
 def _standing(option: OptionFact) -> list[str]:

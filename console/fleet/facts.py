@@ -116,6 +116,13 @@ class OptionFact:
     confirm: bool
 
 
+class UnknownFact(NamedTuple):
+    """A member of a subject that this console does not know: where it stands, and its value as JSON on one line."""
+
+    name: Clean
+    value: Clean
+
+
 @dataclass(frozen=True, slots=True)
 class DecisionFact:
     option: str | None
@@ -130,7 +137,8 @@ class DecisionFact:
 class RequestFact:
     """A whole request. `digest` was recomputed here from the raw subject; `sound` says that it equals the one sent.
 
-    A request that is not sound, or whose subject cannot be read (`fault`), is never decidable.
+    A request that is not sound, or whose subject cannot be read (`fault`), is never decidable. `unknown` are members
+    that the digest covers and this console does not know, the first of `unknown_count`.
     """
 
     key: RequestKey
@@ -150,6 +158,15 @@ class RequestFact:
     digest: str
     sound: bool
     fault: Clean | None = None
+    unknown: tuple[UnknownFact, ...] = ()
+    unknown_count: int = 0
+
+    @property
+    def strange(self) -> Clean:
+        """How many of its members this console does not know; empty: none."""
+        if not self.unknown_count:
+            return Clean("")
+        return Clean(f"{self.unknown_count:,} member{'s' * (self.unknown_count > 1)} this console does not know")
 
     @property
     def too_large(self) -> bool:

@@ -20,6 +20,7 @@ from console.intake.bounds import (
     line,
     shown_json,
 )
+from console.intake.unknown import unknown_members
 from watchfloor.canonical import subject_digest
 from watchfloor.errors import CanonicalError
 from watchfloor.protocol.lines import action_line
@@ -52,6 +53,7 @@ def request_fact(key: RequestKey, request: RequestModel, reading: Reading, fault
         fault = fault or f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
     kind = request.subject.get("kind")
     room = Room()
+    unknown, unknown_count = unknown_members(request.subject) if subject else ((), 0)
     return RequestFact(
         key=key,
         attempt=reading.a_count("attempt", subject.attempt) if subject else None,
@@ -70,6 +72,8 @@ def request_fact(key: RequestKey, request: RequestModel, reading: Reading, fault
         digest=digest,
         sound=bool(digest) and digest == request.digest,
         fault=line(fault) if fault else None,
+        unknown=unknown,
+        unknown_count=unknown_count,
     )
 
 

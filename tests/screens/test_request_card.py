@@ -460,6 +460,8 @@ CARDS = st.builds(
     title=st.lists(texts(), max_size=2),
     actions=st.lists(ACTIONS, max_size=2),
     fields=st.lists(FIELDS, max_size=2),
+    unknown=st.lists(texts(120), max_size=2),
+    strange=texts(),
     description=st.lists(texts(120), max_size=2),
     flags=st.lists(st.tuples(texts(), tones()), max_size=2),
     options=st.lists(OPTIONS, max_size=3),
@@ -484,3 +486,11 @@ async def test_no_text_breaks_a_line_or_brings_control(size: tuple[int, int]) ->
                 check_harmless(strips(card), size[0])
 
         check()
+
+
+async def test_what_the_console_does_not_know_stands_right_of_the_bar_and_is_part_of_what_is_read() -> None:
+    strange = Card(unknown=[Clean("actions[0].env = 1")], strange=Clean("1 member this console does not know"))
+    assert content_of(strange).subject != content_of(Card()).subject
+    texts = ["".join(text for text, _ in line) for line in body_lines(content_of(strange), 60, UNICODE_MARKS)]
+    assert "also   1 member this console does not know" in "\n".join(texts)
+    assert any(text.rstrip().endswith("│ actions[0].env = 1") for text in texts)

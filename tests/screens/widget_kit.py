@@ -224,6 +224,8 @@ class Card:
     title: Sequence[Clean] = (Clean("deploy-eu  codex-1"), Clean("asked 14:03:07, waiting 2:14"))
     actions: Sequence[Action] = (Action(),)
     fields: Sequence[Field] = ()
+    unknown: Sequence[Clean] = ()
+    strange: Clean = Clean("")
     description: Sequence[Clean] = ()
     flags: Sequence[Segment] = ()
     options: Sequence[Option] = (

@@ -1,0 +1,62 @@
+"""How the command line shows members of a request that it does not know, and what it asks for before it approves."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from console.cli import records, verbs
+from console.cli.link import Link
+from console.fleet.facts import RequestFact
+from console.fleet.state import Request
+from tests.unit.fleet.scripted import ScriptedHost
+from watchfloor.canonical import subject_digest
+from watchfloor.protocol import model as m
+
+
+@pytest.fixture
+def host() -> ScriptedHost:
+    return ScriptedHost()
+
+
+@pytest.fixture
+def request_(host: ScriptedHost) -> Request:
+    host.session()
+    subject: dict[str, Any] = {
+        "session": "s1",
+        "id": "r1",
+        "kind": "approval",
+        "actions": [{"tool": "shell", "text": "make", "env": {"A": "1"}}],
+        "options": [{"id": "yes", "label": "Allow", "kind": "allow"}],
+    }
+    key = host.open(m.RequestModel(subject=subject, digest=subject_digest(subject), asked_at=host.there))
+    return host.request(key)
+
+
+def fact_of(request: Request) -> RequestFact:
+    assert request.fact is not None
+    return request.fact
+
+
+def test_a_person_reads_them(request_: Request) -> None:
+    lines: list[str] = list(records._fact_lines(fact_of(request_)))
+    at = lines.index("  1 member this console does not know:")
+    assert lines[at + 1] == '    actions[0].env = {"A": "1"}'
+
+
+def test_a_program_reads_them(host: ScriptedHost, request_: Request) -> None:
+    link = cast(Link, SimpleNamespace(name=host.name))
+    record = records._request_record(link, host.at(), request_)
+    assert record["unknown"] == {"actions[0].env": '{"A": "1"}'}
+    assert record["unknown_count"] == 1
+
+
+def test_they_are_approved_only_when_that_is_asked_for(request_: Request) -> None:
+    fact = fact_of(request_)
+    asked = Namespace(verb="approve", incomplete=False, note=None)
+    assert "does not know; --incomplete approves it all the same" in (verbs._unmeant(asked, fact) or "")
+    assert verbs._unmeant(Namespace(verb="approve", incomplete=True, note=None), fact) is None
+    assert verbs._unmeant(Namespace(verb="deny", incomplete=False, note=None), fact) is None
