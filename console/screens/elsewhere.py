@@ -16,7 +16,7 @@ from console.screens.availability import Standing
 from console.spelling import spelled
 from watchfloor.text import Clean, clean_line
 from widgets.marks import Marks
-from widgets.tones import Segment
+from widgets.tones import Segment, Tone
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -92,11 +92,15 @@ class Floor(Protocol):
         """Select a session."""
         ...
 
+    def chosen(self) -> None:
+        """What is performed next was chosen by its name: it is no stray key."""
+        ...
+
     def text_closed(self) -> None:
         """A line that was written in has closed: what is typed on behind it is no key."""
         ...
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, tone: Tone = "plain") -> None:
         """One line to the operator."""
         ...
 
@@ -123,6 +127,7 @@ class Elsewhere:
         self._clock = clock
         self._marks = marks
         self._tz = tz
+        self._opened_for: SessionKey | None = None
 
     @property
     def _screen(self) -> Screen[None]:
@@ -150,6 +155,7 @@ class Elsewhere:
         """Show everything that can be done and looked at."""
         from console.screens.commandline import CommandScreen
 
+        self._opened_for = self._floor.selected
         screen = CommandScreen(self.commands(), self._hub.steady, about=self._about(), marks=self._marks)
         self._screen.app.push_screen(screen, self._chosen)
 
@@ -163,7 +169,7 @@ class Elsewhere:
         if command is not None:
             value = command.value
             does: dict[Kind, Callable[[], None]] = {
-                Kind.ACT: lambda: self._floor.action_perform(value),
+                Kind.ACT: lambda: self._perform(command),
                 Kind.CONSOLE: lambda: self._floor.action_perform(value),
                 Kind.SESSION: lambda: self._floor.go_to(value),
                 Kind.SOURCE: lambda: self.open_sources(value),
@@ -171,6 +177,18 @@ class Elsewhere:
             }
             does[command.kind]()
         self._floor.text_closed()
+
+    def _perform(self, command: Command) -> None:
+        """Do what the key of an act does, if it is still what was read."""
+        if self._floor.selected != self._opened_for:
+            self._floor.say(f"{command.text}: another session is selected by now: look first", "attention")
+            return
+        stands = next((stands for action, stands in self._floor.standings() if action.id == command.value), None)
+        if stands is not None and stands.works and _name(command.value, stands) != command.text:
+            self._floor.say(f"{command.text} has become {stands.label}: look first, then again", "attention")
+            return
+        self._floor.chosen()
+        self._floor.action_perform(command.value)
 
     # -------------------------------------------------------------- what can be chosen
 
@@ -199,7 +217,7 @@ class Elsewhere:
     def _act(self, action: Action, stands: Standing) -> Command:
         from console.screens.commandline import Command, Kind
 
-        label = _NAMED.get(action.id, stands.label)
+        label = _name(action.id, stands)
         # Its own word is found as well where the source calls it otherwise.
         also = Clean(action.label if label != action.label else "")
         note = _CARDED if action.needs is Needs.REQUEST else Clean(action.help)
@@ -220,6 +238,10 @@ class Elsewhere:
         session = self._hub.fleet.sessions.get(selected) if selected is not None else None
         where = self._around.address(selected.source) if selected is not None else ""
         return spelled(action, where, session, self._floor.in_sight)
+
+
+def _name(id: str, stands: Standing) -> Clean:
+    return _NAMED.get(id, stands.label)
 
 
 def _where(store: Store, key: SessionKey) -> Clean:

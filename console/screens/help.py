@@ -218,7 +218,8 @@ class HelpScreen(Screen[None]):
 
     def _find(self) -> None:
         self.add_class("-finding")
-        self.query_one(Input).focus(scroll_visible=False)
+        # At once: the next letter may be in the queue already.
+        self.set_focus(self.query_one(Input), scroll_visible=False)
 
     def found(self, *, keep: bool) -> None:
         """The line was left; what it says holds on, or not."""

@@ -121,6 +121,10 @@ class Lookout(Screen[None]):
         if self._sight.selected != key:
             self.say("the roster does not show it now")
 
+    def chosen(self) -> None:
+        """What is performed next was chosen by its name: it is no stray key."""
+        self._quiet.over()
+
     def text_closed(self) -> None:
         """A line that was written in has closed: what is typed on behind it is no key."""
         self._quiet.broken()

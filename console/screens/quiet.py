@@ -20,6 +20,10 @@ class Quiet:
         """Text came in: a box for it has closed, or it was pasted where none is."""
         self._since = self._clock()
 
+    def over(self) -> None:
+        """What comes next was chosen, and is no key that somebody writes on with."""
+        self._since = None
+
     @property
     def waits(self) -> bool:
         """Is the pause still to come?"""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from console.fleet.facts import SessionKey
 from console.fleet.gate import ARM_MS
 from console.screens.commandline import CommandScreen
 from console.screens.quiet import QUIET_MS
@@ -93,6 +94,36 @@ async def test_what_is_written_on_behind_it_is_no_key(stage: Stage) -> None:
     await stage.press("p")
     assert not stage.sent
     assert "you were writing just now" in stage.said
+
+
+async def test_an_act_that_has_become_another_meanwhile_is_not_done(stage: Stage) -> None:
+    stage.host.session("alpha", lifecycle="paused", controls={"resume": "Resume"})
+    await stage.show()
+    await ask(stage, "resume")
+    stage.host.session("alpha", lifecycle="failed", controls={"resume": "Retry (attempt 2)"})
+    await stage.console.press("enter")
+    await closed(stage)
+    assert not stage.sent
+    assert "Resume has become Retry (attempt 2): look first" in stage.said
+
+
+async def test_an_act_is_not_done_to_a_session_that_was_not_read(stage: Stage) -> None:
+    await ask(stage, "pause")
+    stage.console.app.fleet_screen.go_to(SessionKey("local", "beta"))
+    await stage.console.press("enter")
+    await closed(stage)
+    assert not stage.sent
+    assert "another session is selected by now" in stage.said
+
+
+async def test_one_may_follow_another_at_once(stage: Stage) -> None:
+    await ask(stage, "beta")
+    await stage.console.press("enter")
+    await closed(stage)
+    await ask(stage, "pause")
+    await stage.console.press("enter")
+    await closed(stage)
+    assert [(one.primitive, one.target.session) for one in stage.sent] == [(Primitive.PAUSE, "beta")]
 
 
 async def test_a_decision_is_taken_on_the_card_and_nowhere_else(stage: Stage) -> None:

@@ -14,7 +14,8 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from console.cli.web import Door
+from console.cli.parser import parse
+from console.cli.web import Door, command
 from tests.sockets.cli_kit import Program
 
 pytest.importorskip("textual_serve", reason="the extra `web` is not installed")
@@ -170,3 +171,17 @@ def test_a_door_tells_tokens_apart() -> None:
     assert refused is not None
     assert refused[0] == 403
     assert Door("127.0.0.1:80", 80).token != Door("127.0.0.1:80", 80).token
+
+
+@pytest.mark.parametrize(
+    ("words", "ends"),
+    [
+        (["web"], ["--browser"]),
+        (["web", "--read-only", "--demo"], ["--browser", "--read-only", "demo"]),
+        (["--read-only", "web", "ws://a", "farm"], ["--browser", "--read-only", "connect", "ws://a", "farm"]),
+    ],
+)
+def test_the_consoles_are_started_as_was_asked(words: list[str], ends: list[str]) -> None:
+    program = command(parse(words))
+    assert program[-len(ends) :] == ends
+    assert parse(program[3:]).browser
