@@ -97,8 +97,8 @@ class Routes:
             if name not in given:
                 why = f"missing field `{name}` at line 1 column {len(body)}"
                 return 422, TEXT, f"Failed to deserialize the JSON body into the target type: {why}"
-        if (why := _untyped(path, given)) is not None:
-            return 422, TEXT, f"Failed to deserialize the JSON body into the target type: {why}"
+        if (untyped := _untyped(path, given)) is not None:
+            return 422, TEXT, f"Failed to deserialize the JSON body into the target type: {untyped}"
         if not given["namespace"]:
             return refused(403, "namespace_denied", "requested namespace must not be empty")
         answer = route(self, given)

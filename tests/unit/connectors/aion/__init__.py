@@ -1,0 +1,1 @@
+"""What the aion connector reads, without a server."""
