@@ -174,3 +174,20 @@ def test_only_who_reads_again_in_time_is_kept(reads: bool) -> None:
         glass.pull_all("c")
     glass.tick(1)
     assert glass.closed == ({} if reads else {"c": 1013})
+
+
+def test_frames_that_found_no_room_are_told_as_well() -> None:
+    glass = Glass()
+    spoken(glass, "a", count=2)
+    glass.connect("c")
+    glass.watch("c", start="start")
+    frames = [frame for frame in glass.frames("c") if isinstance(frame, Events)]
+    for frame in frames:
+        glass.core.left_out("c", frame, glass.now)
+    glass.say("a", "later")
+    glass.flush()
+    assert glass.of("c", Events) == []
+    glass.pull_all("c")
+    (lagged,) = glass.of("c", Lagged)
+    assert (lagged.from_seq, lagged.to_seq) == (0, glass.core.log.head("a"))
+    glass.core.left_out("gone", frames[0], glass.now)

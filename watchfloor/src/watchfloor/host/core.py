@@ -47,6 +47,7 @@ from watchfloor.protocol.frames import (
     Do,
     Error,
     ErrorCode,
+    Events,
     Hello,
     History,
     HostInfo,
@@ -313,6 +314,13 @@ class HostCore:
         client = self._conns.get(conn)
         if client is not None and client.greeted and not client.lagging:
             client.lagging_since = now
+
+    def left_out(self, conn: str, frame: Events, now: int) -> None:
+        """These events were not sent, since the client does not keep up."""
+        self.lagging(conn, now)
+        client = self._conns.get(conn)
+        if client is not None:
+            client.left_out(frame.session, frame.epoch, frame.events)
 
     def pull(self, conn: str, now: int) -> list[HostEffect]:
         """The connection has room: the next slice for a watch that catches up."""

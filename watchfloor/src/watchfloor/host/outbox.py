@@ -53,6 +53,11 @@ class Outbox:
         """Does so much wait that nothing should be added that the client can fetch later?"""
         return len(self._frames) * 2 >= self._max_frames or self._bytes * 2 >= self._max_bytes
 
+    @property
+    def tight(self) -> bool:
+        """Is the room that is left for what cannot be fetched later?"""
+        return len(self._frames) * 4 >= self._max_frames * 3 or self._bytes * 4 >= self._max_bytes * 3
+
     def put(self, data: bytes) -> None:
         """Queue a frame. Where the queue is full the client is given up; it can resume by `pos`."""
         if self._close is not None:

@@ -22,6 +22,7 @@ from watchfloor.host.outbox import Outbox
 from watchfloor.host.port import PortHost
 from watchfloor.host.principals import Principal
 from watchfloor.logs import logger
+from watchfloor.protocol.frames import Events
 from watchfloor.words import PROTOCOL
 
 MAX_FRAME: Final = 1024 * 1024
@@ -104,9 +105,14 @@ class Serving:
         if isinstance(effect, Close):
             outbox.close(effect.code, effect.why, drop=effect.drop)
             return
+        now = self._host.now()
+        if outbox.tight and isinstance(effect.frame, Events):
+            # The history has them.
+            self._host.core.left_out(effect.conn, effect.frame, now)
+            return
         outbox.put(effect.wire)
         if outbox.crowded:
-            self._host.core.lagging(effect.conn, self._host.now())
+            self._host.core.lagging(effect.conn, now)
 
     def _admit(self, ws: ServerConnection, request: Request) -> Response | None:
         admitted = self._door.admit(request.headers.raw_items())
