@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from console.fleet.decide import TOO_LARGE, option_deny, option_once
+from console.fleet.decide import TOO_LARGE, option_deny, option_once, undecidable
 from console.fleet.facts import OptionFact, RequestFact
 from console.fleet.former import standing, state_words
-from console.fleet.gate import Allowed, Greyed, can
+from console.fleet.gate import Greyed, Hidden, can, unoffered
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
 from console.fleet.wording import Tone
@@ -41,8 +41,7 @@ def options_of(
     fact = request.fact
     if fact is None or fact.unread:
         return ()
-    primitive = Primitive.APPROVE if request.kind is RequestKind.APPROVAL else Primitive.ANSWER
-    blocked = _blocked(store, session, fact, primitive, now, read_only)
+    blocked = undecidable_here(store, session, request, now) or _greyed(store, session, request, now, read_only)
     if blocked is None and (first := standing(store, request.key, now)) is not None:
         blocked = state_words(first)
     make = _Maker(keys, blocked)
@@ -51,15 +50,23 @@ def options_of(
     return _question(fact, make)
 
 
-def _blocked(
-    store: Store, session: Session, fact: RequestFact, primitive: Primitive, now: int, read_only: bool
-) -> str | None:
-    if fact.fault is not None or not fact.sound:
-        return "it cannot be decided"
-    answer = can(store, session.key, primitive, now, read_only=read_only)
-    if isinstance(answer, Allowed):
-        return None
-    return answer.reason if isinstance(answer, Greyed) else f"the session does not offer {primitive.value}"
+def undecidable_here(store: Store, session: Session, request: Request, now: int) -> str | None:
+    """Why no key decides an open request, neither now nor later; None where one does, or may once something is over."""
+    if (never := undecidable(session, request.fact)) is not None:
+        return never.reason
+    primitive = _primitive(request)
+    if isinstance(can(store, session.key, primitive, now), Hidden):
+        return f"undecidable: {unoffered(store.profile(session), primitive)}"
+    return None
+
+
+def _greyed(store: Store, session: Session, request: Request, now: int, read_only: bool) -> str | None:
+    answer = can(store, session.key, _primitive(request), now, read_only=read_only)
+    return answer.reason if isinstance(answer, Greyed) else None
+
+
+def _primitive(request: Request) -> Primitive:
+    return Primitive.APPROVE if request.kind is RequestKind.APPROVAL else Primitive.ANSWER
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from functools import lru_cache
 from typing import Final
 
-from console.fleet.card_options import CardOption, options_of
+from console.fleet.card_options import CardOption, options_of, undecidable_here
 from console.fleet.decide import TOO_LARGE, Moment, arming_ms, arming_words, ended
 from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
 from console.fleet.former import ago_words, doubt_words, in_doubt, standing
@@ -94,9 +94,12 @@ def card(
     session = store.sessions.get(key.owner) or Session(key.owner)
     source, fact = store.sources[key.source], request.fact
     over = ended(request, source, now) if not request.open else None
+    never = undecidable_here(store, session, request, now) if request.open else None
     armed, left_ms = _armed(request, seen, Moment(now, now if steady is None else steady, arm_ms))
     if request.open and (first := standing(store, key, now)) is not None:
         armed, left_ms = Clean(ago_words(first, now)), 0
+    if never is not None and armed:
+        armed, left_ms = Clean("undecidable"), 0
     return Card(
         key=key,
         digest=request.digest,
@@ -107,7 +110,7 @@ def card(
         unknown=_unknown(fact) if fact else (),
         strange=fact.strange if fact else NOTHING,
         description=tuple(Clean(line) for line in fact.about.split("\n")) if fact and fact.about else (),
-        flags=_flags(store, session, source, request, now),
+        flags=_flags(store, session, source, request, now, never),
         options=options_of(store, session, request, now, keys, read_only=read_only) if request.open else (),
         open=request.open,
         ending=clean_line(over.reason.removeprefix("already ")) if over is not None else NOTHING,
@@ -165,17 +168,19 @@ def _unknown(fact: RequestFact) -> tuple[Clean, ...]:
     return tuple(lines)
 
 
-def _flags(store: Store, session: Session, source: Source, request: Request, now: int) -> tuple[Segment, ...]:
+def _flags(
+    store: Store, session: Session, source: Source, request: Request, now: int, never: str | None
+) -> tuple[Segment, ...]:
     flags: list[Segment] = []
     fact = request.fact
     if fact is None:
-        return ((Clean("cannot be decided: its text has not come yet"), "attention"),) if request.open else ()
+        return ((Clean(never), "attention"),) if never is not None else ()
     if fact.unread:
         flags.append((Clean(f"this agent asks something that could not be read: {fact.fault}"), "failed"))
-    elif fact.fault is not None:
-        flags.append((Clean(f"cannot be decided: {fact.fault}"), "failed"))
-    elif not fact.sound:
-        flags.append((Clean("cannot be decided: its digest is not that of its text"), "failed"))
+    elif never is not None:
+        flags.append((Clean(never), "failed"))
+    elif fact.fault is not None or not fact.sound:
+        flags.append((Clean(f"not to be trusted: {fact.fault or 'its digest is not that of its text'}"), "failed"))
     if fact.too_large and request.open:
         flags.append((Clean(TOO_LARGE), "failed"))
     flags += _hidden(fact)

@@ -18,7 +18,7 @@ from console.fleet.facts import (
 from console.fleet.former import ago_words, doubt_words, in_doubt, sent_ago, standing
 from console.fleet.state import Request, Session, Source, Trail
 from console.fleet.store import Store
-from watchfloor.text import clean_line, cut, since
+from watchfloor.text import clean_line, cut, numeral, since
 from watchfloor.words import DECIDED, OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Scope
 
 KINDS: Final[Mapping[Primitive, frozenset[OptionKind]]] = {
@@ -105,15 +105,9 @@ def decide(
         # A second decision could only contradict the first.
         return Refusal(OutcomeKind.ALREADY_DECIDED, decided_words(first, moment.now))
     fact = request.fact
-    if fact is None:
-        return Refusal(OutcomeKind.INVALID, "undecidable: its text has not come yet")
-    if fact.fault is not None:
-        return Refusal(OutcomeKind.INVALID, f"undecidable: it cannot be read ({fact.fault})")
-    if not fact.sound:
-        return Refusal(OutcomeKind.INVALID, "undecidable: its digest is not that of its text")
-    if None not in (fact.attempt, session.attempt) and fact.attempt != session.attempt:
-        reason = f"the request belongs to attempt {fact.attempt}, and {session.attempt} runs"
-        return Refusal(OutcomeKind.STALE_TARGET, reason)
+    if (never := undecidable(session, fact)) is not None:
+        return never
+    assert fact is not None  # noqa: S101 - for the type checker
     option = _option(fact, intent)
     if isinstance(option, Refusal):
         return option
@@ -134,6 +128,21 @@ def decide(
 def decided_words(first: Trail, now: int) -> str:
     """Why no second decision is taken."""
     return f"your decision is on its way already: {ago_words(first, now)}"
+
+
+def undecidable(session: Session, fact: RequestFact | None) -> Refusal | None:
+    """Why an open request can be decided by no option at all, as it stands; None where there is no such reason."""
+    if fact is None:
+        return Refusal(OutcomeKind.INVALID, "undecidable: its text has not come yet")
+    if fact.fault is not None:
+        return Refusal(OutcomeKind.INVALID, f"undecidable: {fact.fault}")
+    if not fact.sound:
+        return Refusal(OutcomeKind.INVALID, "undecidable: its digest is not that of its text")
+    asked_in, runs = fact.attempt, session.attempt
+    if asked_in is not None and runs is not None and asked_in != runs:
+        reason = f"undecidable: it belongs to attempt {numeral(asked_in)}, and {numeral(runs)} runs"
+        return Refusal(OutcomeKind.STALE_TARGET, reason)
+    return None
 
 
 def ended(request: Request, source: Source, now: int) -> Refusal:

@@ -175,6 +175,15 @@ def _not_offered(session: Session, profile: ProfileFact | None, primitive: Primi
     return Refusal(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason)
 
 
+def unoffered(profile: ProfileFact | None, primitive: Primitive) -> Clean:
+    """Why a control is hidden, in the words of a screen that shows everything else about the session."""
+    if profile is None:
+        return Clean("its source has not said what this session can do")
+    if not profile.primitives:
+        return Clean("this session can only be observed")
+    return Clean(f"this session does not offer {primitive.value}")
+
+
 def _option_not_offered(profile: ProfileFact | None, intent: Intent) -> Refusal | None:
     options = profile.options.get(intent.primitive, {}) if profile is not None else {}
     missing: str | None = None

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.actions import BY_ID, Action, Needs
-from console.fleet.decide import TOO_LARGE, option_deny, option_once
+from console.fleet.decide import TOO_LARGE, option_deny, option_once, undecidable
 from console.fleet.facts import OptionFact, ProfileFact, RequestFact, SessionKey
 from console.fleet.former import standing as decided_before
 from console.fleet.former import state_words
-from console.fleet.gate import Allowed, Greyed, Hidden, can
-from console.fleet.state import Request
+from console.fleet.gate import Allowed, Greyed, Hidden, can, unoffered
+from console.fleet.state import Request, Session
 from console.fleet.store import Store
 from watchfloor.text import Clean
 from watchfloor.words import Lifecycle, OptionKind, Primitive, RequestKind, ReseedMode
@@ -71,7 +71,7 @@ def standing(
     primitive = _primitive(action, request)
     verdict = can(store, key, primitive, now, read_only=read_only)
     if isinstance(verdict, Hidden):
-        return Standing(False, label, _not_offered(profile, primitive))
+        return Standing(False, label, unoffered(profile, primitive))
     if action.id == "deny_reason" and request is not None and request.kind is RequestKind.QUESTION:
         # The key works as the one without a reason, which has the place in the footer.
         stands = standing(store, BY_ID["deny"], key, request, now, read_only=read_only)
@@ -85,7 +85,7 @@ def standing(
             return Standing(action.id not in _ONLY_WITH_REQUEST or request is not None, label, Clean(reason))
         case Allowed(own):
             label = own or label
-    if action.needs is Needs.REQUEST and (lacking := _not_decidable(action, request)) is not None:
+    if action.needs is Needs.REQUEST and (lacking := _not_decidable(action, session, request)) is not None:
         return lacking
     first = decided_before(store, request.key, now) if request is not None else None
     if action.needs is Needs.REQUEST and first is not None:
@@ -102,14 +102,6 @@ def _primitive(action: Action, request: Request | None) -> Primitive:
     return action.primitive
 
 
-def _not_offered(profile: ProfileFact | None, primitive: Primitive) -> Clean:
-    if profile is None:
-        return Clean("its source has not said what this session can do")
-    if not profile.primitives:
-        return Clean("this session can only be observed")
-    return Clean(f"this session does not offer {primitive.value}")
-
-
 def _detail_missing(action: Action, profile: ProfileFact | None) -> Clean | None:
     """Why the harder form of a primitive is not offered; None where it is, or none is asked for."""
     if action.detail is None or profile is None or action.primitive is None:
@@ -124,14 +116,15 @@ def _detail_missing(action: Action, profile: ProfileFact | None) -> Clean | None
     return Clean(f"this session offers {action.primitive.value} only in its gentle form")
 
 
-def _not_decidable(action: Action, request: Request | None) -> Standing | None:
+def _not_decidable(action: Action, session: Session, request: Request | None) -> Standing | None:
     """Why the request in sight has no such key; None where it has."""
     label = Clean(action.label)
     fact = request.fact if request is not None else None
     if request is None:
         return Standing(action.id not in _ONLY_WITH_REQUEST, label, Clean("nothing waits here"))
-    if fact is None:
-        return Standing(True, label, Clean("its text has not come yet"))
+    if (never := undecidable(session, fact)) is not None:
+        return Standing(True, label, Clean(never.reason))
+    assert fact is not None  # noqa: S101 - for the type checker
     if fact.too_large and action.option is OptionKind.ALLOW:
         return Standing(True, label, Clean(TOO_LARGE))
     if action.option is not None and _OFFERS[action.option](fact) is None:

@@ -109,13 +109,13 @@ class Interventions:
             self._say_of_card(Clean(f"{self._named(action)}: {self._asks_else()}"), "attention")
         elif request is None or session is None or not request.open:
             self._say_of_card(Clean(f"{self._named(action)}: the request has ended"), "attention")
-        elif shown.too_new(self._hub.steady()):
-            self._say_of_card(Clean(f"{self._named(action)}: {NOT_ARMED}"), "attention")
         elif (first := decided_before(self.fleet, request.key, self._clock())) is not None:
             text = Clean(decided_words(first, self._clock()))
             self._say_of_card(text, "attention", lambda: first.active)
         elif self._refuse(action, request):
             return
+        elif shown.too_new(self._hub.steady()):
+            self._say_of_card(Clean(f"{self._named(action)}: {NOT_ARMED}"), "attention")
         else:
             flow(self, session, request)
 
@@ -139,7 +139,7 @@ class Interventions:
             return Standing(True, Clean(f"{action.label} {len(marked):,} marked"))
         stands = self._standing(action, self._sight.request())
         if action.intervenes and self._board.tiny:
-            return replace(stands, reason=UNREADABLE)
+            return replace(stands, shown=False, reason=UNREADABLE)
         if action.needs is Needs.REQUEST and self._sight.outdated:
             return replace(stands, reason=Clean("it asks for something else now"))
         if stands.works and action.id in _AFTER_THE_END and self._unread():

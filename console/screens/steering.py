@@ -57,13 +57,23 @@ def send(desk: Desk, session: Session) -> None:
     desk.ask(
         Ask(
             title=((Clean(f"send to {whom(desk, session)}"), "plain"),),
-            live=lambda: ((Clean(f"now: {effects.sending(session)}"), "plain"),),
+            live=lambda: ((Clean(f"now: {_sending(desk, session)}"), "plain"),),
             text=TextBox(check=written),
             then=then,
             ended=gone(desk, session),
             draft=draft,
         )
     )
+
+
+def _sending(desk: Desk, session: Session) -> Clean:
+    """What sending will do as things stand: as the gate would send it, which may be gentler than asked for."""
+    gated = desk.gate(intent(desk, session, Primitive.SEND, text="-", turn=session.turn))
+    if isinstance(gated, Refusal):
+        return clean_line(gated.reason)
+    if gated.priority is not gated.intent.priority:
+        return Clean("; ".join(gated.notes))
+    return effects.sending(session)
 
 
 def pause(desk: Desk, session: Session) -> None:

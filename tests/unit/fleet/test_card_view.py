@@ -94,7 +94,7 @@ def test_an_undecidable_card_has_no_live_button(host: ScriptedHost) -> None:
     host.ask()
     asked = host.open(host.asked["r1"].model_copy(update={"digest": "sha256:0"}))
     made = card_of(host, asked)
-    assert made.flags[0] == ("cannot be decided: its digest is not that of its text", "failed")
+    assert made.flags[0] == ("undecidable: its digest is not that of its text", "failed")
     assert not any(option.enabled for option in made.options)
 
 
@@ -127,7 +127,7 @@ def test_a_request_whose_text_has_not_come(host: ScriptedHost) -> None:
     host.summary("s1", requests=[ref])
     made = card_of(host, RequestKey("here", "s1", "r1"))
     assert (made.options, made.actions) == ((), ())
-    assert made.flags == (("cannot be decided: its text has not come yet", "attention"),)
+    assert made.flags == (("undecidable: its text has not come yet", "attention"),)
 
 
 def test_no_card_for_what_is_not_known(host: ScriptedHost) -> None:

@@ -273,7 +273,7 @@ def test_a_subject_that_cannot_be_read_is_undecidable(host: ScriptedHost) -> Non
     asked = host.open(m.RequestModel.model_validate({**host.asked["r1"].model_dump(), "subject": subject}))
     outcome, reason = refused(host, host.decision(asked, "yes"))
     assert outcome is OutcomeKind.INVALID
-    assert reason.startswith("undecidable: it cannot be read")
+    assert reason.startswith("undecidable: actions.0.tool: ")
 
 
 def test_a_request_without_its_text_is_undecidable(host: ScriptedHost) -> None:
