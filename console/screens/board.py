@@ -15,6 +15,7 @@ from console.fleet.census import Census
 from console.fleet.changes import Changes
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.filter import KEYS, Filter
+from console.fleet.former import former
 from console.fleet.order import GroupKey, RowKey, Sort
 from console.fleet.row import LETTERS
 from console.fleet.state import Trail
@@ -240,7 +241,10 @@ class Board:
         if made is None:
             return
         if shown.outdated(request):
-            self.card.card = shown.kept(made, f"{self._keys.shown('open')} shows it")
+            ours = former(self._hub.fleet, shown.key)
+            on_this = ours is not None and ours.intent.seen is not None and ours.intent.seen.digest == shown.digest
+            leads = f"{self._keys.shown('open')} shows it"
+            self.card.card = shown.kept(made, leads, ours.verb if ours is not None and on_this else "")
             return
         if not made.open and self._asks_more(shown.key.owner):
             made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))

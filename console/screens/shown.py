@@ -80,11 +80,16 @@ class Shown:
         """Does the request ask for something else than what stands on the card?"""
         return request is not None and self._read is not None and request.digest != self._digest
 
-    def kept(self, made: Card, leads: str) -> Card:
-        """What was read, without a way to decide it. `made`: the card of what is asked now; `leads`: how to see it."""
+    def kept(self, made: Card, leads: str, ours: str = "") -> Card:
+        """What was read, without a way to decide it.
+
+        `made`: the card of what is asked now; `leads`: how to see it; `ours`: our decision on what was read.
+        """
         assert self._read is not None  # noqa: S101 - for the type checker
         self._counts = False
         says = f"{ASKS_ELSE}: {leads}" if made.open else f"{ASKED_ELSE}, and is over: {made.ending}; {leads}"
+        if ours:
+            says = f"your decision ({ours}) was on this; {says}"
         return replace(
             self._read, options=(), open=False, ending=Clean(says), deadline=Clean(""), armed=Clean(""), left_ms=0
         )

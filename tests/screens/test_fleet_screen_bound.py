@@ -155,6 +155,17 @@ async def test_what_asked_for_something_else_before_it_ended_says_so(stage: Stag
     assert "denied by bob" in text(stage)
 
 
+async def test_what_we_decided_stays_on_the_card_that_we_decided_on(stage: Stage) -> None:
+    await stage.press("a")
+    await changes(stage)
+    stage.host.decide("r1", "yes", by="ops")
+    await stage.show(ms=1_000)
+    assert HARMLESS in text(stage)
+    assert HARMFUL not in text(stage)
+    assert "your decision (approve) was on this" in text(stage)
+    assert "asked for something else in the end" in text(stage)
+
+
 async def test_another_session_is_still_reached_from_a_dead_card(stage: Stage) -> None:
     await changes(stage)
     stage.host.session("s2")
