@@ -127,7 +127,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _steer("interrupt", "x", "interrupt", "end the turn; the agent takes more input", Primitive.INTERRUPT),
     _steer("resume", "r", "resume", "go on, start, retry or relaunch, as the footer says", Primitive.RESUME),
     _steer(
-        "reseed", "R", "clear", "empty its conversation, after asking", Primitive.RESEED, detail="clear", danger=True
+        "reseed",
+        "R",
+        "reseed",
+        "clear, rewind, replace or compact what it remembers, or change its model, after asking",
+        Primitive.RESEED,
+        danger=True,
     ),
     _steer("stop", "X", "stop", "end the session, after asking", Primitive.STOP, danger=True),
     _look("next", ("i",), "next request", "show what this session asks, then what waits longest", footer=True),
@@ -167,7 +172,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("focus_previous", ("shift+tab",), "part before", "roster, card, log, facts, backwards", where=ALL),
     _look("facts", ("f",), "facts", "what is known of the session, where the screen has no room beside"),
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned", where=ALL),
-    Action("help", ("question_mark",), "keys", "this page", Group.APPLICATION, footer=True, where=ALL),
+    Action("help", ("question_mark",), "keys", "every key, and why one does nothing now", Group.APPLICATION, footer=True, where=ALL),
     Action(
         "command",
         ("colon", "ctrl+p"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,10 +12,11 @@ from console.fleet.facts import OptionFact, ProfileFact, RequestFact, SessionKey
 from console.fleet.former import standing as decided_before
 from console.fleet.former import state_words
 from console.fleet.gate import Allowed, Greyed, Hidden, can, unoffered
+from console.fleet.reseeds import reseed_word
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
 from watchfloor.text import Clean
-from watchfloor.words import Lifecycle, OptionKind, Primitive, RequestKind, ReseedMode
+from watchfloor.words import Lifecycle, OptionKind, Primitive, RequestKind
 
 NOTHING = Clean("")
 
@@ -35,6 +36,13 @@ _KINDS: Final[Mapping[str, frozenset[RequestKind]]] = {
 """What kinds of request a key decides."""
 
 _A: Final = {RequestKind.APPROVAL: "an approval, not a question", RequestKind.QUESTION: "a question: answer it"}
+
+_NAMED: Final[Mapping[Primitive, tuple[str, ...]]] = {
+    Primitive.RESEED: ("modes",),
+    Primitive.BUDGET: ("tokens", "turns"),
+    Primitive.ACT: ("acts",),
+}
+"""Options of which a session has to name one at least, or there is nothing to be done."""
 
 _ONLY_WITH_REQUEST: Final = frozenset({"options", "deny", "deny_reason"})
 """Ways to decide; while nothing is open one key stands for them all."""
@@ -68,6 +76,8 @@ def standing(
     if session is None or session.placeholder:
         return Standing(False, label, Clean("its source has not told of this session yet"))
     profile = store.profile(session)
+    if action.primitive is Primitive.RESEED:
+        label = _reseed_label(profile, label)
     primitive = _primitive(action, request)
     verdict = can(store, key, primitive, now, read_only=read_only)
     if isinstance(verdict, Hidden):
@@ -93,6 +103,12 @@ def standing(
     return Standing(True, label if action.detail is None else Clean(action.label))
 
 
+def _reseed_label(profile: ProfileFact | None, label: Clean) -> Clean:
+    """By what it does, where that is one thing only."""
+    modes: Sequence[str] = profile.options.get(Primitive.RESEED, {}).get("modes", ()) if profile is not None else ()
+    return Clean(reseed_word(modes[0])) if len(modes) == 1 else label
+
+
 def _primitive(action: Action, request: Request | None) -> Primitive:
     """A question is declined, and its options are taken, by answering it."""
     assert action.primitive is not None  # noqa: S101 - for the type checker
@@ -104,14 +120,12 @@ def _primitive(action: Action, request: Request | None) -> Primitive:
 
 def _detail_missing(action: Action, profile: ProfileFact | None) -> Clean | None:
     """Why the harder form of a primitive is not offered; None where it is, or none is asked for."""
-    if action.detail is None or profile is None or action.primitive is None:
+    if profile is None or action.primitive is None:
         return None
     offered = profile.options.get(action.primitive, {})
-    if action.primitive is Primitive.RESEED:
-        if ReseedMode.CLEAR in offered.get("modes", ()):
-            return None
-        return Clean("this session does not offer to be cleared")
-    if offered.get(action.detail):
+    if action.primitive in _NAMED and not any(offered.get(name) for name in _NAMED[action.primitive]):
+        return Clean(f"this session offers {action.primitive.value} and names nothing of it")
+    if action.detail is None or offered.get(action.detail):
         return None
     return Clean(f"this session offers {action.primitive.value} only in its gentle form")
 

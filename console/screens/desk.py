@@ -24,6 +24,11 @@ class Desk(Protocol):
         """The operator's name."""
         ...
 
+    @property
+    def now(self) -> int:
+        """Milliseconds since 1970 UTC."""
+        ...
+
     def ask(self, ask: Ask) -> None:
         """Ask this in the drawer."""
         ...

@@ -134,6 +134,12 @@ def stopping(session: Session, kill: bool) -> tuple[Clean, ...]:
     return tuple(Clean(words) for words in told)
 
 
+def reseeding(session: Session) -> tuple[Clean, ...]:
+    """What changing the conversation does besides, one line each."""
+    found = cell(session, Op.RESEED)
+    return () if found is None else tuple(Clean(_ALSO[one]) for one in Consequence if one in found.also)
+
+
 def option_note(option: OptionFact) -> tuple[Clean, ...]:
     """What an option does: reach and what follows, then each thing that it grants, word for word."""
     words = [_SCOPE[option.scope]]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from console.fleet.state import Request, Session
-from console.screens import answering, deciding, steering
+from console.screens import answering, deciding, reseeding, steering
 from console.screens.desk import Desk
 from console.screens.reading import READS, Reading
 
@@ -31,7 +31,7 @@ STEERS: Final[Mapping[str, Steer]] = MappingProxyType(
         "pause_now": steering.pause_now,
         "interrupt": steering.interrupt,
         "resume": steering.resume,
-        "reseed": steering.reseed,
+        "reseed": reseeding.reseed,
         "stop": steering.stop,
     }
 )

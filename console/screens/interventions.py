@@ -182,6 +182,10 @@ class Interventions:
     def by(self) -> str:
         return self._hub.by
 
+    @property
+    def now(self) -> int:
+        return self._clock()
+
     def say(self, text: Clean, tone: Tone = "plain", holds: Holds | None = None) -> None:
         self._board.say(text, tone, self._clock(), holds)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from console.fleet.facts import Intent, Refusal
@@ -15,9 +14,11 @@ from console.screens import effects
 from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
 from console.screens.desk import Desk
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import Primitive, ReseedMode, verb
+from watchfloor.words import Primitive, verb
+from widgets.tones import Segment
 
-_VERB: Final[Mapping[Primitive, str]] = MappingProxyType({Primitive.RESEED: "clear", Primitive.SEND: "send"})
+Told: TypeAlias = Callable[[], tuple[Segment, ...]]
+"""What stands in a question besides what has to be agreed to, read again all the time."""
 
 
 def name_of(session: Session) -> Clean:
@@ -96,11 +97,6 @@ def resume(desk: Desk, session: Session) -> None:
     desk.submit(intent(desk, session, Primitive.RESUME))
 
 
-def reseed(desk: Desk, session: Session) -> None:
-    """Empty the conversation; what that means has to be agreed to."""
-    desk.submit(intent(desk, session, Primitive.RESEED, mode=ReseedMode.CLEAR))
-
-
 def stop(desk: Desk, session: Session) -> None:
     """Stop the session, gently or at once; what goes with it has to be agreed to."""
     variants = [("stop", "y", "stop it", False)]
@@ -120,7 +116,7 @@ def stop(desk: Desk, session: Session) -> None:
         choices.append(Choice(value, Clean(key), Clean(label), told, tone="failed"))
     desk.ask(
         Ask(
-            title=((Clean(f"stop {_named(desk, session)}?"), "failed"),),
+            title=((Clean(f"stop {named(desk, session)}?"), "failed"),),
             choices=tuple(choices),
             then=lambda answer: desk.submit(commands[answer.values[0]], sure=True),
             ended=changed(desk, session),
@@ -128,18 +124,28 @@ def stop(desk: Desk, session: Session) -> None:
     )
 
 
-def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Intent], *, drafts: Drafts = ()) -> None:
+def confirm(
+    desk: Desk,
+    session: Session,
+    gated: Gated,
+    again: Callable[[], Intent],
+    *,
+    drafts: Drafts = (),
+    asks: str = "",
+    yes: str = "",
+    told: Told = tuple,
+) -> None:
     """Ask for what the gate wants agreed to, then send what `again` makes of the command.
 
-    A way without those consequences is offered first, where there is one.
+    A way without those consequences is offered first, where there is one. `asks` is put before the name of the session,
+    `yes` behind the word yes; both say what is done, where one word does not. `told` says more of what will happen.
     """
     choices: list[Choice] = []
     if gated.gentle is not None:
         choices.append(Choice("gently", Clean("u"), Clean("rather queue it until the turn ends")))
     done = verb(gated.primitive.value, gated.option.kind if gated.option is not None else None)
-    word = _VERB.get(gated.primitive, done)
-    label = Clean(f"yes, {word} it" if gated.primitive in _VERB else f"yes, {word}")
-    choices.append(Choice("yes", Clean("y"), label, tone="failed"))
+    label = yes or (f"{done} it" if gated.primitive is Primitive.SEND else done)
+    choices.append(Choice("yes", Clean("y"), Clean(f"yes, {label}"), tone="failed"))
 
     def then(answer: Answer) -> None:
         command = again()
@@ -149,8 +155,9 @@ def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Inte
 
     desk.ask(
         Ask(
-            title=((Clean(f"{word} {_named(desk, session)}?"), "failed"),),
+            title=((Clean(f"{asks or done} {named(desk, session)}?"), "failed"),),
             about=tuple((Clean(line), "plain") for line in gated.confirm),
+            live=told,
             choices=tuple(choices),
             then=then,
             ended=changed(desk, session),
@@ -158,7 +165,8 @@ def confirm(desk: Desk, session: Session, gated: Gated, again: Callable[[], Inte
     )
 
 
-def _named(desk: Desk, session: Session) -> Clean:
+def named(desk: Desk, session: Session) -> Clean:
+    """A session, where it is, and its attempt."""
     attempt = "" if session.attempt is None else f", attempt {session.attempt}"
     return Clean(f"{whom(desk, session)}{attempt}")
 

@@ -83,7 +83,7 @@ async def test_the_footer_holds_what_is_advertised_and_greys_what_is_blocked(sta
     assert "p pause: the attempt has failed" in footer
     assert "r Retry (attempt 2)" in footer
     assert "X stop" in footer
-    for absent in ("s send", "a approve", "o answer", "x interrupt", "P pause now", "R clear"):
+    for absent in ("s send", "a approve", "o answer", "x interrupt", "P pause now", "R reseed", "R clear"):
         assert absent not in footer
     await stage.press("p")
     assert stage.said == "p pause: the attempt has failed"

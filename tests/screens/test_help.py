@@ -53,7 +53,7 @@ async def test_every_action_is_there_with_the_keys_that_it_has_now(stage: Stage)
     for action in ACTIONS:
         assert action.help in texts, action.id
     assert row(stage, "pause")[0] == "f2 u"
-    assert row(stage, "clear")[0] == "no key"
+    assert row(stage, "reseed")[0] == "no key"
 
 
 async def test_it_says_why_a_key_does_nothing_and_where_others_belong(stage: Stage) -> None:
