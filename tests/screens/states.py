@@ -304,7 +304,7 @@ async def _inspect(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
 async def _command(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     fleet(app, clock)
     await shown(pilot, app)
-    await pilot.press("colon", *"re")
+    await pilot.press("colon", *"pa")
     await pilot.pause()
 
 
