@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from console.connectors.aion.connector import AionFactory, AionSource
+from tests.peers.aion_world import Axes, Flow
 from watchfloor.connector import Received, Record, Target
 from watchfloor.errors import ConnectionFailed
 from watchfloor.foreign import ForeignConnector, ForeignLink
@@ -162,3 +163,13 @@ async def desk(url: str, *, record: Record = Record.ALL, token: str | None = Non
         yield made
     finally:
         await made.close()
+
+
+def session_of(flow: Flow, axes: Axes) -> str:
+    """The id of an activity's session."""
+    return f"{flow.namespace}/{flow.id}/{axes[0]}/{axes[1]}"
+
+
+def group_of(flow: Flow) -> str:
+    """The id of a workflow's session."""
+    return f"{flow.namespace}/{flow.id}"

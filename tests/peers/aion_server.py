@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
@@ -54,6 +55,7 @@ class Subscriber:
         self.close(1011, code)
 
     def close(self, code: int, reason: str) -> None:
+        self.arm = "closed"
         self.protocol.send_close(code, reason)
         self.flush()
 
@@ -78,6 +80,7 @@ class AionServer:
         self.first_frames: list[Any] = []
         self.world.history_listeners.append(self._recorded)
         self.world.speech_listeners.append(self._spoken)
+        self._moved = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -109,6 +112,16 @@ class AionServer:
         for task in list(self._serving):
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
+
+    def _move(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait until the sockets that are open meet the condition."""
+        async with asyncio.timeout(60):
+            while not holds():
+                await self._moved.wait()
 
     # --- the stream
 
@@ -241,6 +254,7 @@ class AionServer:
         finally:
             if subscriber in self.subscribers:
                 self.subscribers.remove(subscriber)
+                self._move()
 
     def _event(self, subscriber: Subscriber, event: Any) -> None:
         if isinstance(event, Request):
@@ -254,3 +268,4 @@ class AionServer:
         elif event.opcode in (Opcode.TEXT, Opcode.BINARY) and not subscriber.arm:
             # Only the first frame of a socket counts.
             self._subscribe(subscriber, event.data.decode())
+            self._move()

@@ -19,7 +19,7 @@ from watchfloor.errors import ConnectionFailed, Denied, NotAHost
 from watchfloor.foreign import Handled, Mirror
 from watchfloor.protocol.frames import Command, DoAct, DoApprove
 from watchfloor.protocol.model import Decision
-from watchfloor.words import OptionKind, OutcomeKind, RequestState
+from watchfloor.words import OptionKind, OutcomeKind
 
 UNANSWERED: Final = "worker dispatch failed"
 """What the server says of a worker that did not answer within 30 s."""
@@ -141,16 +141,24 @@ class Acting:
             reason = f"{worker[1] or 'its worker'} has not answered the intervention before this one: wait for that"
             return Handled(OutcomeKind.REFUSED, reason=reason)
         waiting.append(now)
+        if request:
+            self._feed.deciding(request)
+        decision: Decision | None = None
         try:
             answer = await self._server().intervene(session.axes(attempt), kind)
+            handled = await self._answered(session, attempt, command, answer)
+            if isinstance(do, DoApprove) and handled.applied:
+                decision = self._decision(do, by)
+            return handled
         except Refused as refused:
             return self._unanswered(worker, refused) or refusal(refused)
         finally:
             waiting.remove(now)
-        return await self._answered(session, attempt, command, by, answer)
+            if request:
+                self._feed.decided(session, request, decision)
 
     def _unanswered(self, worker: tuple[str, str], refused: Refused) -> Handled | None:
-        if refused.code != "backend":
+        if refused.code != "backend" or refused.status == 503:
             return None
         if str(refused) != UNANSWERED:
             return Handled(OutcomeKind.UNKNOWN, reason=f"the server failed ({refused}): it may have been done or not")
@@ -160,7 +168,7 @@ class Acting:
         reason = f"the agent gave no answer, so it may have been done or not; do not repeat it. {why}"
         return Handled(OutcomeKind.UNKNOWN, reason=reason)
 
-    async def _answered(self, session: Session, attempt: int, command: Command, by: str, answer: object) -> Handled:
+    async def _answered(self, session: Session, attempt: int, command: Command, answer: object) -> Handled:
         kind, words = outcome(answer)
         if kind is OutcomeKind.STALE_TARGET:
             try:
@@ -171,15 +179,11 @@ class Acting:
         if kind is OutcomeKind.CAPABILITY_NOT_SUPPORTED:
             self._feed.refuse(session, attempt, _PRIMITIVE_OF.get(command.do.primitive, ""))
             return Handled(kind, reason=words)
-        if isinstance(command.do, DoApprove):
-            self._decided(session, command.do, by)
         return Handled(kind, info={"attempt": attempt})
 
-    def _decided(self, session: Session, do: DoApprove, by: str) -> None:
+    def _decision(self, do: DoApprove, by: str) -> Decision:
         option = OptionKind.ALLOW if DECISIONS[do.option] == "Approve" else OptionKind.DENY
-        decision = Decision(option=do.option, kind=option, by=by, at=self._mirror.now(), note=do.note)
-        self._mirror.end_request(session.id, do.request, RequestState.RESOLVED, decision=decision)
-        self._feed.decided(session, do.request)
+        return Decision(option=do.option, kind=option, by=by, at=self._mirror.now(), note=do.note)
 
 
 def refusal(refused: Refused) -> Handled:

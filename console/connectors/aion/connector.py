@@ -64,6 +64,9 @@ class AionSource:
         self._watched: set[str] = set()
         self._attending: dict[tuple[str, int], tuple[Attending, asyncio.Task[None]]] = {}
         self._finished: set[tuple[str, int]] = set()
+        self._opened = False
+        self._old: set[tuple[str, int]] = set()
+        """Attempts that were over before we came: they are read when somebody looks."""
         self._dirty: set[str] = set()
         self._changed: dict[str, str] = {}
         """When a workflow whose history is to be read was changed, in the server's words."""
@@ -95,10 +98,12 @@ class AionSource:
         await self._list()
         await self._read_dirty()
         await self._read_lives()
-        self._attend()
         if self._everything:
-            for session in self._recent():
+            for session in self._recent() if not self._opened else ():
                 self._in_background(self._fetch(session))
+            self._old |= {key for key in self._ended() if not self._opened}
+        self._opened = True
+        self._attend()
 
     async def run(self) -> None:
         assert self._fault is not None  # noqa: S101 - it was opened
@@ -322,8 +327,13 @@ class AionSource:
                     attending = Attending(self.server, self.feed, self._mirror, session, attempt.number, self.settle_s)
                     task = self._in_background(self._attended(attending, session, attempt))
                     self._attending[key] = (attending, task)
-                elif key in self._attending and self._gone(session, attempt):
-                    self._attending[key][0].over()
+                elif key in self._attending:
+                    if self._gone(session, attempt):
+                        self._attending[key][0].over()
+                elif attempt.end and key not in self._old and key not in self._finished:
+                    # It was over before anybody could follow it.
+                    self._old.add(key)
+                    self._in_background(self._fetch_late(session))
 
     def _gone(self, session: Session, attempt: Attempt) -> bool:
         """Is the attempt over? One that no worker holds may come back."""
@@ -342,9 +352,22 @@ class AionSource:
         finally:
             self._attending.pop(key, None)
 
+    def _ended(self) -> list[tuple[str, int]]:
+        return [
+            (session.id, attempt.number)
+            for session in self.feed.sessions.values()
+            for attempt in session.activity.attempts.values()
+            if attempt.end
+        ]
+
     def _recent(self) -> list[Session]:
         ended = [session for session in self.feed.sessions.values() if (session.latest or Attempt(0)).end]
         return sorted(ended, key=lambda session: -(session.latest or Attempt(0)).ended_at)[:RECENT]
+
+    async def _fetch_late(self, session: Session) -> None:
+        await asyncio.sleep(self.settle_s)
+        async with self._gate:
+            await self._fetch(session)
 
     async def _fetch(self, session: Session) -> None:
         """Read the attempts that are over, oldest first."""

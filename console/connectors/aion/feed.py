@@ -18,7 +18,7 @@ from console.connectors.aion.steps import Asked, CutShort, NoLongerAsked, Piece,
 from console.connectors.aion.transcript import Transcript
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice, Raw, ResultEvent, ToolCall, ToolResult
-from watchfloor.protocol.model import InFlight, SessionKind
+from watchfloor.protocol.model import Decision, InFlight, SessionKind
 from watchfloor.words import RequestState
 
 RUNS: Final = 20
@@ -61,6 +61,8 @@ class Feed:
         self.sessions: dict[str, Session] = {}
         self.live: dict[str, dict[tuple[str, int, int], frozenset[str]]] = {}
         """By workflow: what may be done to each attempt that lives."""
+        self._deciding: dict[str, NoLongerAsked | None] = {}
+        """Our decisions under way, each with what ended its request meanwhile."""
         self._unlooked: set[str] = set()
         """Workflows of which an attempt was taken since we looked who lives."""
         self.wedged: dict[tuple[str, str], str] = {}
@@ -171,8 +173,17 @@ class Feed:
     def alive(self, session: Session, attempt: int) -> bool:
         return (session.activity.run, session.activity.id, attempt) in self.live.get(session.workflow.key, {})
 
-    def decided(self, session: Session, request: str) -> None:
-        """We have answered a request."""
+    def deciding(self, request: str) -> None:
+        """Our decision is on its way: what the agent makes of it may be heard before the server's answer."""
+        self._deciding[request] = None
+
+    def decided(self, session: Session, request: str, decision: Decision | None) -> None:
+        """The server has answered our decision: it counts, or (None) it does not."""
+        ended = self._deciding.pop(request, None)
+        if decision is None:
+            self.apply(session, session.open.get(request, ("", 0))[1], [ended] if ended is not None else [])
+            return
+        self._mirror.end_request(session.id, request, RequestState.RESOLVED, decision=decision)
         call, attempt = session.open.pop(request, ("", 0))
         if call:
             session.transcript(attempt).decided(call)
@@ -206,6 +217,8 @@ class Feed:
                 session.open[step.id] = (step.call, attempt)
                 self._mirror.ask(session.id, approvals.request(step, session.id, attempt))
                 return True
+            case NoLongerAsked(id=id) if id in self._deciding:
+                self._deciding[id] = step
             case NoLongerAsked(id=id, why=why):
                 session.open.pop(id, None)
                 state = RequestState.WITHDRAWN if why else RequestState.RESOLVED
