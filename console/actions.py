@@ -47,14 +47,20 @@ class Group(StrEnum):
     APPLICATION = "Console"
 
 
+def bound(id: str, keys: tuple[str, ...]) -> str:
+    """Keys as the toolkit binds them, with commas between them. An action without a key gets one that no terminal
+    sends, for the toolkit takes no empty text."""
+    return ",".join(keys) or f"unbound+{id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """One thing that a key does.
 
-    `keys` are names as the toolkit spells them. `option` narrows a decision: the kind of option without which a
-    request has no such key. `detail` is the option of the primitive that it needs
-    (pause at once needs `interrupt`). `danger`: asks before it acts. `footer` False: too common to spend room on.
-    `where`: the screens that it belongs to; two that share none may share a key.
+    `keys` are names as the toolkit spells them; one without any is reached by the command line. `option` narrows a
+    decision: the kind of option without which a request has no such key. `detail` is the option of the primitive that
+    it needs (pause at once needs `interrupt`). `danger`: asks before it acts. `footer` False: too common, or too rare,
+    to spend room on. `where`: the screens that it belongs to; two that share none may share a key.
     `everywhere`: works on every screen, and even where a text box owns all other keys.
     """
 
@@ -71,6 +77,11 @@ class Action:
     footer: bool = False
     where: frozenset[Where] = FLOOR
     everywhere: bool = False
+
+    @property
+    def bound(self) -> str:
+        """Its keys as the toolkit binds them."""
+        return bound(self.id, self.keys)
 
     @property
     def intervenes(self) -> bool:
@@ -98,6 +109,19 @@ def _steer(
     return Action(
         id, (key,), label, help, Group.STEER, Needs.SESSION, primitive, detail=detail, danger=danger, footer=True
     )
+
+
+def _more(
+    id: str,
+    keys: tuple[str, ...],
+    label: str,
+    help: str,
+    primitive: Primitive,
+    *,
+    danger: bool = False,
+    footer: bool = False,
+) -> Action:
+    return Action(id, keys, label, help, Group.STEER, Needs.SESSION, primitive, danger=danger, footer=footer)
 
 
 def _look(
@@ -135,6 +159,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
         danger=True,
     ),
     _steer("stop", "X", "stop", "end the session, after asking", Primitive.STOP, danger=True),
+    _more("budget", ("b",), "budget", "limit the tokens or turns that it may use", Primitive.BUDGET),
+    _more("fork", ("F",), "fork", "branch off a new session that begins with what this one remembers", Primitive.FORK),
+    _more("acts", ("m",), "more", "what only its source can do, after asking", Primitive.ACT, danger=True, footer=True),
+    _more("notify", (), "notify", "have another session told when this one rests, ends or fails", Primitive.NOTIFY),
+    _more("delete", ("delete",), "delete", "delete the session for good, after asking", Primitive.DELETE, danger=True),
     _look("next", ("i",), "next request", "show what this session asks, then what waits longest", footer=True),
     _look(
         "open", ("enter",), "open", "show the request of the selected session; in the log, the whole event", where=ALL

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from console.actions import Action
+from console.actions import Action, bound
 from watchfloor.errors import ConfigError
 from watchfloor.text import Clean, clean_line
 
@@ -70,9 +70,8 @@ class Keymap:
         return Clean(" ".join(shown_key(name) for name in self.keys.get(id, ())))
 
     def bindings(self) -> dict[str, str]:
-        """What the toolkit is told: ids with comma-separated keys. An action without a key gets one that no terminal
-        sends, for the toolkit would take an empty text for the usual keys."""
-        return {id: ",".join(names) if names else f"unbound+{id}" for id, names in self.keys.items()}
+        """What the toolkit is told: ids with comma-separated keys."""
+        return {id: bound(id, names) for id, names in self.keys.items()}
 
 
 class KeyFault(NamedTuple):

@@ -50,7 +50,7 @@ class FleetScreen(Reading):
     # All of them have priority: a binding without it acts after its key went through the queue of the focused widget,
     # and keys that are typed fast would act out of order.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(",".join(action.keys), f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id)
+        Binding(action.bound, f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id)
         for action in ACTIONS
         if Where.FLEET in action.where and not action.everywhere
     ]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from console.fleet.state import Request, Session
-from console.screens import answering, deciding, reseeding, steering
+from console.screens import acting, answering, deciding, limits, reseeding, steering
 from console.screens.desk import Desk
 from console.screens.reading import READS, Reading
 
@@ -33,6 +33,11 @@ STEERS: Final[Mapping[str, Steer]] = MappingProxyType(
         "resume": steering.resume,
         "reseed": reseeding.reseed,
         "stop": steering.stop,
+        "budget": limits.budget,
+        "fork": limits.fork,
+        "acts": acting.acts,
+        "notify": acting.notify,
+        "delete": acting.delete,
     }
 )
 

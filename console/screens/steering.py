@@ -134,11 +134,13 @@ def confirm(
     asks: str = "",
     yes: str = "",
     told: Told = tuple,
+    ended: Callable[[], Clean] | None = None,
 ) -> None:
     """Ask for what the gate wants agreed to, then send what `again` makes of the command.
 
     A way without those consequences is offered first, where there is one. `asks` is put before the name of the session,
-    `yes` behind the word yes; both say what is done, where one word does not. `told` says more of what will happen.
+    `yes` behind the word yes; both say what is done, where one word does not. `told` says more of what will happen,
+    `ended` why it can be agreed to no more, where that is not the change of its attempt alone.
     """
     choices: list[Choice] = []
     if gated.gentle is not None:
@@ -160,7 +162,7 @@ def confirm(
             live=told,
             choices=tuple(choices),
             then=then,
-            ended=changed(desk, session),
+            ended=ended or changed(desk, session),
         )
     )
 

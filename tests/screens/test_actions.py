@@ -22,6 +22,11 @@ DOCUMENTED = {
     "resume": "r",
     "reseed": "R",
     "stop": "X",
+    "budget": "b",
+    "fork": "F",
+    "acts": "m",
+    "notify": "",
+    "delete": "delete",
     "next": "i",
     "open": "enter",
     "back": "esc",
@@ -47,7 +52,7 @@ def test_every_intervention_has_a_target_and_what_destroys_asks_first() -> None:
         assert action.intervenes == (action.needs is not Needs.NOTHING), action.id
         assert action.label, action.id
         assert action.help, action.id
-    assert {action.id for action in ACTIONS if action.danger} == {"stop", "reseed"}
+    assert {action.id for action in ACTIONS if action.danger} == {"stop", "reseed", "acts", "delete"}
 
 
 def test_actions_of_one_group_stand_together_for_the_help() -> None:
