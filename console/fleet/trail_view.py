@@ -57,7 +57,9 @@ _SHORT: dict[EffectState, str] = {
 def trail_brief(trail: Trail) -> Segment:
     """What has become of a command, such as "pause: effect seen"; the reason as well where it came to nothing."""
     _, tone = trail_segment(trail)
-    if trail.effect is not None:
+    if trail.outcome is OutcomeKind.UNKNOWN and trail.effect is EffectState.PENDING:
+        word, why = "no word came back", ""
+    elif trail.effect is not None:
         word = _SHORT[trail.effect]
         why = trail.effect_text if trail.effect is EffectState.CONTRARY else ""
     elif trail.outcome is None:

@@ -6,6 +6,7 @@ import pytest
 
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.gate import Gated, gate
+from console.fleet.trail_view import trail_brief
 from console.fleet.views import card
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.text import Clean
@@ -60,6 +61,7 @@ def test_without_a_word_another_decision_is_confirmed_first(host: ScriptedHost, 
     host.go(host.decision(asked))
     host.wait(10_000)
     host.fleet.settle("cmd-approve", OutcomeKind.UNKNOWN, Clean("no word came back within 10 s"), host.now)
+    assert trail_brief(host.fleet.trails["cmd-approve"])[0] == "approve: no word came back"
     armed, enabled, _, flags = shows(host, asked)
     assert armed == "armed"
     assert enabled == {True}
