@@ -15,19 +15,19 @@ from watchfloor.text import Clean
 from watchfloor.words import OptionKind, Primitive, RequestKind
 
 _VERBS: Final[Mapping[str, tuple[str, ...]]] = {
-    "send": ("send",),
+    "send": ("send", "TEXT"),
     "pause": ("pause",),
-    "pause_now": ("pause",),
+    "pause_now": ("pause", "--interrupt"),
     "interrupt": ("interrupt",),
     "resume": ("resume",),
-    "reseed": ("reseed",),
+    "reseed": ("reseed", "--mode", "MODE"),
     "stop": ("stop",),
+    "budget": ("budget", "--tokens", "N", "--turns", "N"),
+    "fork": ("fork",),
+    "notify": ("notify", "SUBSCRIBER"),
+    "delete": ("delete", "--yes"),
 }
-_REST: Final[Mapping[str, tuple[str, ...]]] = {
-    "send": ("TEXT",),
-    "pause_now": ("--interrupt",),
-    "reseed": ("--mode", "clear"),
-}
+"""The verb of an act that steers, and what follows the session."""
 _TURNED: Final = frozenset({Primitive.INTERRUPT})
 """What is aimed at the turn that runs."""
 
@@ -53,7 +53,8 @@ def spelled(action: Action, where: str, session: Session | None, request: Reques
         if words is None:
             return _none("nothing waits here")
     elif action.id in _VERBS:
-        words = [*_VERBS[action.id], session.key.session, *_REST.get(action.id, ())]
+        verb, *rest = _VERBS[action.id]
+        words = [verb, session.key.session, *rest]
     else:
         return _none("it has no form on the command line")
     if session.attempt is not None:
