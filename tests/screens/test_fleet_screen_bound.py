@@ -9,7 +9,7 @@ import pytest
 
 from console.fleet.facts import RequestKey
 from tests.screens.stage import SessionKey
-from tests.screens.staged import ALLOW, DENY, Stage, staged
+from tests.screens.staged import ALLOW, DENY, SURE, Stage, staged
 from tests.screens.widget_kit import lines
 from watchfloor.protocol.frames import Gone
 from watchfloor.words import Contact
@@ -96,6 +96,22 @@ async def test_a_reason_that_was_being_written_is_not_sent_to_what_is_asked_inst
     await changes(stage)
     await stage.press("enter")
     assert not stage.sent
+
+
+async def test_what_was_agreed_to_is_not_sent_to_what_is_asked_instead(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        stage.host.session()
+        stage.host.ask(text=HARMLESS, options=(SURE, DENY))
+        await stage.show()
+        await stage.press("i")
+        await stage.show(ms=1_000)
+        await stage.press("a")
+        assert "this cannot be undone" in stage.console.asking
+        stage.host.ask(text=HARMFUL, options=(SURE, DENY))
+        await stage.show(ms=1_000)
+        await stage.press("y")
+        assert not stage.sent
+        assert "the request is not what was read" in stage.said
 
 
 async def test_keys_of_a_card_that_asks_for_something_else_are_grey(stage: Stage) -> None:
