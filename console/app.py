@@ -238,6 +238,9 @@ class Watchfloor(App[int]):
             return clean_line(str(fault).partition("\n")[0])
         self._look = look
         self.register_theme(toolkit_theme(look))
+        if self.theme == look.name:
+            # Its file may have changed since; the toolkit sees that it is worn already, and does nothing.
+            self.refresh_css(animate=False)
         self.theme = look.name
         return clean_line(f'this is {look.name}; theme = "{look.name}" in the configuration keeps it')
 
