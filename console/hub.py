@@ -436,7 +436,7 @@ def _settled(trail: Trail) -> bool:
 
 
 def _asked(gated: Gated, by: str) -> dict[str, object]:
-    """A command for the audit. The words of an answer are left out: any of its fields may be secret."""
+    """A command for the audit. What is filled in to answer or to act is left out: any of it may be secret."""
     intent = gated.intent
     fields: dict[str, object] = {
         "by": by,
@@ -460,6 +460,8 @@ def _asked(gated: Gated, by: str) -> dict[str, object]:
         fields["answers"] = sorted(intent.fields) if intent.fields is not None else None
     elif gated.primitive is Primitive.SEND:
         fields |= {"text": intent.text, "priority": gated.priority}
+    elif gated.primitive is Primitive.ACT:
+        fields |= {"act": intent.extra.get("act"), "fields": sorted(intent.extra.get("fields", ()))}
     elif intent.extra:
         fields["extra"] = sorted(intent.extra)
     return fields
