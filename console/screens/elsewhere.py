@@ -15,6 +15,7 @@ from console.fleet.wording import name_of
 from console.screens.availability import Standing
 from console.spelling import spelled
 from watchfloor.text import Clean, clean_line
+from watchfloor.words import Primitive
 from widgets.marks import Marks
 from widgets.tones import Segment, Tone
 
@@ -46,7 +47,12 @@ _MOVING: Final = frozenset(
     }
 )
 """What only means something as a key."""
-_NAMED: Final = {"deny_reason": Clean("deny with reason"), "send": Clean("send a message")}
+_NAMED: Final = {
+    "deny_reason": Clean("deny with reason"),
+    "send": Clean("send a message"),
+    "acts": Clean("what only its source can do"),
+    "notify": Clean("notify another session"),
+}
 """What has another name where it does not stand in the footer among its like."""
 _CARDED: Final = Clean("it is decided on its card: this brings you there")
 
@@ -220,6 +226,8 @@ class Elsewhere:
         label = _name(action.id, stands)
         # Its own word is found as well where the source calls it otherwise.
         also = Clean(action.label if label != action.label else "")
+        if action.primitive is Primitive.ACT:
+            also = Clean(" ".join([also, *self._own_acts()]))
         note = _CARDED if action.needs is Needs.REQUEST else Clean(action.help)
         return Command(
             Kind.ACT if action.intervenes else Kind.CONSOLE,
@@ -232,6 +240,13 @@ class Elsewhere:
             spells=partial(self._spell, action) if action.intervenes else None,
             also=also,
         )
+
+    def _own_acts(self) -> list[Clean]:
+        """What the acts of the selected session's source are called."""
+        session = self._hub.fleet.sessions.get(self._floor.selected) if self._floor.selected is not None else None
+        profile = self._hub.fleet.profile(session) if session is not None else None
+        options = profile.options.get(Primitive.ACT, {}) if profile is not None else {}
+        return [act["label"] for act in options.get("acts", ())]
 
     def _spell(self, action: Action) -> tuple[Clean, Clean]:
         selected = self._floor.selected

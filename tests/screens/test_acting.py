@@ -291,3 +291,26 @@ async def test_where_it_does_not_fit_nothing_is_taken(tmp_path: Path) -> None:
         await stage.console.pilot.resize_terminal(38, 10)
         await press(stage, "y")
         assert not stage.sent
+
+
+# --- by the command line -------------------------------------------------------------------
+
+
+async def find(stage: Stage, text: str) -> None:
+    """Write on the command line and take what is found first, once it was read."""
+    await press(stage, "colon")
+    await stage.console.type(text)
+    await stage.show(ms=1_000)
+    await stage.press("enter")
+    await stage.console.until(lambda: stage.console.app.screen is stage.console.app.fleet_screen, "it is closed")
+    await stage.show()
+
+
+async def test_what_has_no_key_is_found_on_the_command_line(stage: Stage) -> None:
+    await find(stage, "notify")
+    assert "id of the session that is told of s1" in stage.console.asking
+
+
+async def test_an_act_of_the_source_is_found_by_its_own_name(stage: Stage) -> None:
+    await find(stage, "archive")
+    assert "what else s1 (local), attempt 2 offers" in stage.console.asking
