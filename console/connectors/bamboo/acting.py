@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from console.connectors.bamboo.api import Api, body_of, no_session, of, said
@@ -39,7 +40,9 @@ class Server(Protocol):
 
     def read_again(self, session: str) -> None: ...
 
-    async def until_moved(self, within_s: float) -> bool: ...
+    async def until(self, met: Callable[[], bool], within_s: float) -> bool:
+        """Wait until it is so: False where it is not within this time."""
+        ...
 
 
 class Acting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from console.connectors.bamboo.acting import Acting
@@ -186,10 +187,12 @@ class BambooSource:
     def read_again(self, session: str) -> None:
         self._reader.want(Want.READ, session)
 
-    async def until_moved(self, within_s: float) -> bool:
-        """Wait until the server has told something; False where it said nothing for this long."""
+    async def until(self, met: Callable[[], bool], within_s: float) -> bool:
+        """Wait until it is so: False where it is not within this time."""
         try:
-            await asyncio.wait_for(self._moved.wait(), within_s)
+            async with asyncio.timeout(within_s):
+                while not met():
+                    await self._moved.wait()
         except TimeoutError:
             return False
         return True

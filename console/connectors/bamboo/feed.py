@@ -65,8 +65,9 @@ class Feed:
                 self.wants.add((Want.PAST, session.id))
             self.show(session)
 
-    def found(self, info: Json, pending: Json | None) -> None:
-        """One session, read now; `pending` is what it waits for, None where it waits for nothing."""
+    def found(self, info: Json, pending: Json | None, run: str | None = None) -> None:
+        """One session, read now; `pending` is what it waits for, None where it waits for nothing. `run` goes on, as far
+        as that was asked."""
         id = text(info, "id") or ""
         if not id:
             return
@@ -74,6 +75,8 @@ class Feed:
         if flag(info, "is_running") is False and session.interrupting is None:
             # One that is being interrupted says so at once, long before its tool at work has given way.
             session.run = None
+        elif flag(info, "is_running"):
+            self._began(session, run)
         if pending is None:
             self._ends(session, ELSEWHERE)
         else:

@@ -39,7 +39,9 @@ class Server(Protocol):
         """Open the session's channel."""
         ...
 
-    async def until_moved(self, within_s: float) -> bool: ...
+    async def until(self, met: Callable[[], bool], within_s: float) -> bool:
+        """Wait until it is so: False where it is not within this time."""
+        ...
 
 
 class Reader:
@@ -123,6 +125,11 @@ class Reader:
                     pending = await self._server.api.find(of(id, "respond", "pending"))
                     if flag(pending, "has_pending_question") is not True:
                         pending = None
+                run = before.run if before is not None else None
+                if flag(info, "is_running") and run is None:
+                    # Its beginning was not told: which run it is, is said elsewhere.
+                    active = each(await self._server.api.find(f"{BASE}/runs/active"), "sessions")
+                    run = next((text(one, "run_id") for one in active if text(one, "session_id") == id), None)
             now = self._feed.sessions.get(id)
             if now is not None and now.moves != moves:
                 continue
@@ -132,7 +139,7 @@ class Reader:
             parent = text(info, "parent_session_id")
             if parent is not None and parent not in self._feed.sessions:
                 self.want(Want.READ, parent)
-            self._feed.found(info, pending)
+            self._feed.found(info, pending, run)
             return self._feed.sessions.get(id)
 
     async def _settle(self, id: str) -> None:
@@ -159,12 +166,8 @@ class Reader:
             # Its words are on their way. What the history holds is read when they are here.
             if session.run is not None:
                 return
-            await self._quiet(session)
+            await self._server.until(lambda: not session.talks, QUIET_S)
         await self._history(session)
-
-    async def _quiet(self, session: Session) -> None:
-        while session.talks and await self._server.until_moved(QUIET_S):
-            pass
 
     async def _results(self, id: str) -> None:
         session = self._feed.sessions.get(id)

@@ -125,10 +125,7 @@ class Sending:
         return self._not_started(session, id, do, by, f"the server says that nothing is left to run ({status or '?'})")
 
     async def _begins(self, session: Session, before: str | None) -> bool:
-        while session.run is None or session.run == before:
-            if not await self._server.until_moved(STARTS_S):
-                return False
-        return True
+        return await self._server.until(lambda: session.run is not None and session.run != before, STARTS_S)
 
     def _started(self, session: Session, id: str, do: DoSend, by: str, run: str | None) -> Handled:
         ref = self._sent(session, id, Delivery.STARTED, do.text, by)
