@@ -10,12 +10,13 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from tests.fixtures.aion.peer import PEERS, Peer, binary
+from tests.fixtures.aion.peer import PEERS, VERSION, Peer, binary
 from tests.peers.aion_desk import Desk
+
+__all__ = ["VERSION", "console", "needs_aion", "server"]
 
 # Found before any test gives the process folders of its own.
 PROGRAM = binary()
-VERSION = "0.31.0"
 needs_aion = pytest.mark.skipif(PROGRAM is None, reason=f"aion {VERSION} is not installed: run make peer-aion")
 
 
