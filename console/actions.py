@@ -32,6 +32,7 @@ class Where(StrEnum):
 
 ALL: Final = frozenset(Where)
 FLEET: Final = frozenset({Where.FLEET})
+SESSION: Final = frozenset({Where.SESSION})
 SOURCES: Final = frozenset({Where.SOURCES})
 HELP: Final = frozenset({Where.HELP})
 FLOOR: Final = frozenset({Where.FLEET, Where.SESSION})
@@ -166,7 +167,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _more("delete", ("delete",), "delete", "delete the session for good, after asking", Primitive.DELETE, danger=True),
     _look("next", ("i",), "next request", "show what this session asks, then what waits longest", footer=True),
     _look(
-        "open", ("enter",), "open", "show the request of the selected session; in the log, the whole event", where=ALL
+        "open",
+        ("enter",),
+        "open",
+        "the request of the selected session, then all of the session; in a log or transcript, the whole of a line",
+        where=ALL,
     ),
     _look("back", ("escape",), "back", "close what is open", where=ALL),
     _look("down", ("j", "down"), "down", "next line", where=ALL),
@@ -195,13 +200,29 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("level", ("l",), "less", "in the log: what is said and done, what matters, or all of it", where=FLEET),
     _look("last", ("end", "G"), "end", "the end: newest event, end of a long command", where=ALL),
     _look("first", ("home", "g"), "start", "the start", where=ALL),
+    _look(
+        "source_text",
+        ("v",),
+        "source text",
+        "in the transcript: the text as it was written, or its form",
+        where=SESSION,
+    ),
+    _look("attempt", ("t",), "attempt", "one attempt only, the one before that, or all of them", where=SESSION),
     _look("left", ("left",), "left", "long lines: to the left"),
     _look("right", ("right",), "right", "long lines: to the right"),
     _look("focus_next", ("tab",), "next part", "roster, card, log, facts", where=ALL),
     _look("focus_previous", ("shift+tab",), "part before", "roster, card, log, facts, backwards", where=ALL),
     _look("facts", ("f",), "facts", "what is known of the session, where the screen has no room beside"),
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned", where=ALL),
-    Action("help", ("question_mark",), "keys", "every key, and why one does nothing now", Group.APPLICATION, footer=True, where=ALL),
+    Action(
+        "help",
+        ("question_mark",),
+        "keys",
+        "every key, and why one does nothing now",
+        Group.APPLICATION,
+        footer=True,
+        where=ALL,
+    ),
     Action(
         "command",
         ("colon", "ctrl+p"),

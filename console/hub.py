@@ -24,6 +24,7 @@ from console.fleet.facts import ContactFact, Fact, FaultFact, Intent, Refusal, S
 from console.fleet.gate import ARM_MS, Gated, gate
 from console.fleet.state import NOTHING, Baseline, Trail
 from console.fleet.trail import unanswered_s
+from console.pages import OlderPage, Pages
 from console.watching import Order, Watches
 from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.text import Clean, clean_line
@@ -91,6 +92,7 @@ class Hub:
         """Commands whose word somebody waits for."""
         self._moved = asyncio.Event()
         self._watches = Watches()
+        self._pages = Pages()
         self._closing: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.Task[None] | None = None
 
@@ -178,6 +180,7 @@ class Hub:
         from console.connectors.registry import connector_for
         from console.connectors.supervisor import ContactChange, Supervisor
         from console.intake import Intake
+        from watchfloor.connector import Received
 
         intake = Intake(target.name, self._clock)
 
@@ -194,7 +197,10 @@ class Hub:
                     facts.append(_unfit(target.name, fault))
             for item in items:
                 try:
-                    facts += [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
+                    told = [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
+                    facts += told
+                    if isinstance(item, Received):
+                        self._pages.take(target.name, item.frame, told)
                 except Exception as fault:
                     facts.append(_unfit(target.name, fault))
             self._tell(self.fleet.apply(facts, self._clock()))
@@ -229,6 +235,21 @@ class Hub:
         self._watches.look(key, self.steady(), opened=opened)
         self._keep_watches()
 
+    async def older(self, key: SessionKey, before: int, *, wait_s: float) -> OlderPage:
+        """Events of a session before number `before`, as its source keeps them.
+
+        Raises ConnectionLost where it is not connected, TimeoutError where no page came within `wait_s` seconds, and
+        ProtocolError, with its reason, where the source refuses.
+        """
+        if key.source not in self._lines:
+            raise ConnectionLost(f"not sent: {key.source} is not connected")
+        frame, page = self._pages.ask(key, self.fleet.sessions[key].epoch, before)
+        try:
+            await self.send(key.source, frame)
+            return await asyncio.wait_for(page, wait_s)
+        finally:
+            self._pages.forget(frame)
+
     def _keep_watches(self) -> None:
         for order in self._watches.due(self.steady(), self._reachable):
             telling = asyncio.create_task(self._order(order), name=f"watch {order.key.session}")
@@ -237,17 +258,11 @@ class Hub:
 
     def _reachable(self, key: SessionKey) -> bool:
         session = self.fleet.sessions.get(key)
-        known = session is not None and not session.placeholder
-        return known and key.source in self._lines and self.heard(key.source)
+        return session is not None and not session.placeholder and key.source in self._lines and self.heard(key.source)
 
     async def _order(self, order: Order) -> None:
-        from watchfloor.protocol.frames import Unwatch, Watch
-
-        name = order.key.session
         try:
-            await self.send(
-                order.key.source, Watch(session=name, start="start") if order.watch else Unwatch(session=name)
-            )
+            await self.send(order.key.source, order.frame())
         except (ConnectionLost, ProtocolError):
             if order.watch:
                 self._watches.failed(order.key, self.steady())

@@ -8,9 +8,12 @@ milliseconds of a clock that is never set.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from console.fleet.facts import SessionKey
+
+if TYPE_CHECKING:
+    from watchfloor.protocol.frames import Unwatch, Watch
 
 RESTS_MS: Final = 300
 """How long the selection rests on a session before that is watched."""
@@ -27,6 +30,13 @@ class Order(NamedTuple):
 
     key: SessionKey
     watch: bool
+
+    def frame(self) -> Watch | Unwatch:
+        """What is sent."""
+        from watchfloor.protocol.frames import Unwatch, Watch  # models load behind the first frame
+
+        name = self.key.session
+        return Watch(session=name, start="start") if self.watch else Unwatch(session=name)
 
 
 class Watches:

@@ -335,12 +335,19 @@ class Board:
 
     def _paint_selected(self, now: int, selected: SessionKey | None, shown: Shown | None, standings: Standings) -> None:
         fleet = self._hub.fleet
-        rows = fact_rows(fleet, selected, now, read_only=self._hub.read_only) if selected else []
-        self.facts.facts = rows
+        self.facts.facts = self._fact_rows(selected, now) if selected else []
         self._footer.items = footer_keys(standings(), self._keys, fleet)
-        self._rule.say(self._log_title(selected, now), active=self.log.has_focus)
+        self._rule.say(self._log_title(selected, now), active=self._log_active)
         trail = self._last_trail(selected, shown)
         self._trailed = trail_segment(trail, self._tz) if trail is not None else _NOTHING
+
+    def _fact_rows(self, selected: SessionKey, now: int) -> list[FactRow]:
+        return fact_rows(self._hub.fleet, selected, now, read_only=self._hub.read_only)
+
+    @property
+    def _log_active(self) -> bool:
+        """Do keys go to the part below the rule?"""
+        return self.log.has_focus
 
     def _paint_lines(self, now: int) -> None:
         """How far the last command has come, and what there is to be said; on a low screen both share a line."""

@@ -61,9 +61,16 @@ class Drawer(Vertical):
         """The keys belong to the screen again."""
 
     def __init__(
-        self, clock: Callable[[], int], quiet: Quiet, *, marks: Marks = UNICODE_MARKS, id: str | None = None
+        self,
+        clock: Callable[[], int],
+        quiet: Quiet,
+        *,
+        marks: Marks = UNICODE_MARKS,
+        id: str | None = None,
+        drafts: dict[Hashable, str] | None = None,
     ) -> None:
-        """Create a closed drawer. `clock` gives milliseconds and is never set; `quiet` is told of texts and keys."""
+        """Create a closed drawer. `clock` gives milliseconds and is never set; `quiet` is told of texts and keys;
+        `drafts` are shared with other drawers: what was begun in one is gone on with in the next."""
         super().__init__(id=id)
         self._clock = clock
         self._quiet = quiet
@@ -72,7 +79,7 @@ class Drawer(Vertical):
         self._ask: Ask | None = None
         self._problem = NOTHING
         self._back: Widget | None = None
-        self._drafts: dict[Hashable, str] = {}
+        self._drafts: dict[Hashable, str] = {} if drafts is None else drafts
 
     def compose(self) -> ComposeResult:
         yield StatusBar(id="drawer-title", marks=self._marks)
@@ -210,7 +217,10 @@ class Drawer(Vertical):
 
     def restore(self, drafts: Mapping[Hashable, str]) -> None:
         """These texts were not delivered: they are there again, unless something newer was written meanwhile."""
-        self._drafts = {**drafts, **self._drafts}
+        newer = dict(self._drafts)
+        self._drafts.clear()
+        self._drafts.update(drafts)
+        self._drafts.update(newer)
 
     def _taken(self, places: tuple[int, ...]) -> None:
         ask = self._ask

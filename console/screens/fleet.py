@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -68,6 +68,7 @@ class FleetScreen(Reading):
         ground: str = "",
         debug_keys: bool = False,
         tz: tzinfo | None = None,
+        board: Board | None = None,
     ) -> None:
         """Create the screen.
 
@@ -82,14 +83,22 @@ class FleetScreen(Reading):
             ground: Why these are its sources, where that does not go without saying.
             debug_keys: Show how many keys were handled.
             tz: The zone that times are shown in; that of the machine if None.
+            board: Its widgets and views, where those are not the fleet's.
         """
-        board = Board(hub, keys, glyphs, ground=clean_line(ground), debug_keys=debug_keys, tz=tz)
+        if board is None:
+            board = Board(hub, keys, glyphs, ground=clean_line(ground), debug_keys=debug_keys, tz=tz)
         super().__init__(hub, board, clock)
         self._actions = {action.id: action for action in actions}
         self._keys = keys
         self._collector = collector
         self._ours = frozenset(ours)
+        self._glyphs = glyphs
+        self._debug_keys = debug_keys
+        self._tz = tz
         self._changes = Changes()
+        self._drafts: dict[Hashable, str] = {}
+        self._opened: FleetScreen | None = None
+        """The screen of one session, while it is open."""
         self._interventions = Interventions(
             hub,
             self._board,
@@ -99,11 +108,11 @@ class FleetScreen(Reading):
             show=self.open_card,
             ask=self.ask,
             uncover=self.put_facts_away,
-            begin=lambda work: self.run_worker(work, exit_on_error=True),
+            begin=lambda work: self.app.run_worker(work, exit_on_error=True),
         )
         self._marks = board.marks
         self._elsewhere = Elsewhere(self, hub, keys, clock, marks=self._marks, tz=tz)
-        self._own: Final[Mapping[str, Callable[[], None]]] = {
+        self._own: Mapping[str, Callable[[], None]] = {
             "help": self.show_help,
             "command": self._elsewhere.open_command_line,
             "sources": self._elsewhere.open_sources,
@@ -142,7 +151,7 @@ class FleetScreen(Reading):
 
         await self.query_one("#main").mount(self._board.card, before="#log-rule")
         await self.mount(LineBox(id="line", marks=self._marks), after="#counts")
-        drawer = Drawer(self._hub.steady, self._quiet, id="drawer", marks=self._marks)
+        drawer = Drawer(self._hub.steady, self._quiet, id="drawer", marks=self._marks, drafts=self._drafts)
         await self.mount(drawer)
         self._board.drawer = drawer
 
@@ -164,6 +173,8 @@ class FleetScreen(Reading):
     def take(self, changes: Changes) -> None:
         """Something has changed; the next tick paints it."""
         self._changes.merge(changes)
+        if self._opened is not None:
+            self._opened.take(changes)
 
     def complain(self, source: str, why: str) -> None:
         """A source could not even be begun."""
@@ -245,11 +256,49 @@ class FleetScreen(Reading):
 
     def paste_dropped(self, characters: int, *, ended: bool) -> None:
         """Say that a paste was not taken: too long, or it had no end."""
+        if self._opened is not None:
+            self._opened.paste_dropped(characters, ended=ended)
+            return
         why = "too long" if ended else "its end never came"
         self._quiet.broken()
         self.say(f"a paste of {characters:,} characters was dropped: {why}", "attention")
 
     # -------------------------------------------------------------- the application's own acts
+
+    def open_session(self) -> None:
+        """Show all of the selected session."""
+        from console.screens.session import SessionScreen  # not needed for the first frame
+
+        key = self._sight.selected
+        if key is None or key not in self._hub.fleet.sessions:
+            self.say("no session is selected")
+            return
+        shown = self._sight.shown
+        screen = SessionScreen(
+            self._hub,
+            key,
+            keys=self._keys,
+            glyphs=self._glyphs,
+            clock=self._clock,
+            collector=self._collector,
+            ours=self._ours,
+            debug_keys=self._debug_keys,
+            tz=self._tz,
+            drafts=self._drafts,
+            carded=shown.key if shown is not None and shown.key.owner == key else None,
+        )
+        self._opened = screen
+        self.app.push_screen(screen, lambda _: self._come_back(screen))
+
+    def _come_back(self, screen: FleetScreen) -> None:
+        """The screen of a session is closed: select what was looked at last, which is what was selected if no other
+        was turned to."""
+        self._opened = None
+        if screen.selected is not None and screen.selected != self._sight.selected:
+            self.go_to(screen.selected)
+        # What was typed on there is no key here.
+        if screen.writing:
+            self._quiet.broken()
 
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""

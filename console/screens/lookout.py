@@ -66,8 +66,7 @@ class Lookout(Screen[None]):
 
     def deafen(self, deaf: bool) -> None:
         """While a text is written a click elsewhere must neither act nor take the keys away from it."""
-        board = self._board
-        for pane in (board.roster, board.card, board.log, board.facts):
+        for pane in self.parts():
             pane.deaf = deaf
 
     def on_drawer_closed(self) -> None:
@@ -133,12 +132,20 @@ class Lookout(Screen[None]):
     def pane(self) -> LineView:
         """The part of the screen that has the keys."""
         focused = self.focused
-        return focused if isinstance(focused, LineView) and focused in self._panes() else self._board.roster
+        return focused if isinstance(focused, LineView) and focused in self._panes() else self.home
+
+    @property
+    def home(self) -> LineView:
+        """The part that has the keys while no other one has."""
+        return self._board.roster
+
+    def parts(self) -> list[LineView]:
+        """Every part that can have the keys, in their order."""
+        board = self._board
+        return [board.roster, board.card, board.log, board.facts]
 
     def _panes(self) -> list[LineView]:
-        board = self._board
-        panes: list[LineView] = [board.roster, board.card, board.log, board.facts]
-        return [pane for pane in panes if pane.is_attached and pane.display and pane.region.area > 0]
+        return [pane for pane in self.parts() if pane.is_attached and pane.display and pane.region.area > 0]
 
     def turn(self, by: int) -> None:
         """Give the keys to the next part of the screen."""
@@ -204,7 +211,8 @@ class Lookout(Screen[None]):
             self.open_card(key)
 
     def open_selected(self) -> None:
-        """Show the request of the selected session, the oldest if there are several; in the log, the whole event."""
+        """Show the request of the selected session, the oldest if there are several; where none waits, or its card has
+        the keys, all of the session; in the log, the whole event."""
         if self.pane is self._board.log:
             self._read_event()
             return
@@ -213,12 +221,16 @@ class Lookout(Screen[None]):
             self.open_card(self._sight.shown.key)
             return
         request = self._sight.waiting_here()
-        if request is None:
-            self.say("no request is open here", holds=lambda: self._sight.waiting_here() is None)
+        if request is None or (self._sight.shown is not None and self.pane is self._board.card):
+            self.open_session()
         elif self._sight.shown is None or self._sight.shown.key != request.key:
             self.open_card(request.key)
         else:
             self.set_focus(self._board.card, scroll_visible=False)
+
+    def open_session(self) -> None:
+        """Show all of the selected session."""
+        raise NotImplementedError
 
     def _read_event(self) -> None:
         selected = self._board.book.selected_line()
@@ -250,7 +262,7 @@ class Lookout(Screen[None]):
         self._board.rows.pin(None)
         self._board.show_card(None, self._clock())
         self.remove_class("-carded")
-        self.set_focus(self._board.roster, scroll_visible=False)
+        self.set_focus(self.home, scroll_visible=False)
 
     def back(self) -> None:
         """Close what is open, the topmost first."""
@@ -259,12 +271,12 @@ class Lookout(Screen[None]):
         elif self._sight.shown is not None:
             self.close_card()
         else:
-            self.set_focus(self._board.roster, scroll_visible=False)
+            self.set_focus(self.home, scroll_visible=False)
 
     def put_facts_away(self) -> None:
         """Show again what the facts stand before."""
         self.remove_class("-facts")
-        self.set_focus(self._board.roster, scroll_visible=False)
+        self.set_focus(self.home, scroll_visible=False)
 
     def toggle_facts(self) -> None:
         """Show the facts where there is no room for them beside."""
@@ -273,7 +285,7 @@ class Lookout(Screen[None]):
             return
         self.toggle_class("-facts")
         shown = self.has_class("-facts")
-        self.call_after_refresh(self.set_focus, self._board.facts if shown else self._board.roster)
+        self.call_after_refresh(self.set_focus, self._board.facts if shown else self.home)
 
     def read_on(self) -> None:
         """A page of the card while it is open, unless the log has the keys; else of the part that has them."""
