@@ -19,7 +19,7 @@ from watchfloor.protocol.frames import Command, Do, Events, Gone, Outcome, Profi
 from watchfloor.protocol.model import Capabilities, Profile, RequestModel, SessionKind, Summary, Traits
 
 E = TypeVar("E", bound=Event)
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 
 class Desk:
