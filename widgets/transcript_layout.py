@@ -42,7 +42,7 @@ def lay(block: TranscriptBlock, width: int, marks: Marks, *, opened: bool, sourc
     room = max(2, width - BODY_AT - 1)
     if source:
         for text in block.source.split("\n")[:_SOURCE_PIECES]:
-            lines += _body(text, "exact", 0, room, marks)
+            lines += _body(text, "code", 0, room, marks)
         return Laid(tuple(lines), 0)
     body = block.body
     most = None if opened else block.most

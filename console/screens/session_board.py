@@ -12,7 +12,7 @@ from console.fleet.facts import SessionKey
 from console.fleet.order import RowKey
 from console.fleet.transcript import Transcript as Blocks
 from console.fleet.transcript_details import detail_rows
-from console.fleet.wording import Segment
+from console.fleet.wording import TONE_OF, Segment
 from console.screens.board import Board, FactsPane
 from console.screens.rule import Rule
 from console.screens.too_small import TooSmall
@@ -45,6 +45,8 @@ class SessionBoard(Board):
         self.roster = Roster(self.rows, marks=self.marks)
         self.log = EventLog(marks=self.marks)
         self.book.bind(self.log)
+        # Whoever is here has found the keys.
+        self._pressed = 1
         self.fetching = False
         self.unread_past = NOTHING
         """Why the source gave nothing older."""
@@ -144,6 +146,9 @@ class SessionBoard(Board):
 
     def _log_title(self, selected: SessionKey | None, now: int) -> list[Segment]:
         title = super()._log_title(selected, now)
+        session = self._hub.fleet.sessions.get(self.key)
+        if session is not None:
+            title.insert(1, (Clean(session.lifecycle.value), TONE_OF[session.lifecycle]))
         if self.blocks.attempt is not None:
             title.append((Clean(f"attempt {self.blocks.attempt} only"), "attention"))
         return title
