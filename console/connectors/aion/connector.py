@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
 from console.connectors.aion import offers
@@ -32,6 +32,8 @@ LIVE_S: Final = 3.0
 GATHER_S: Final = 0.05
 AT_ONCE: Final = 6
 """Requests of one kind that are under way at the same time."""
+LOOKS: Final = 100
+"""Workflows at whose agents is looked at a time."""
 LATEST: Final = 200
 """Workflows that ended and are shown, of each namespace."""
 RECENT: Final = 20
@@ -65,6 +67,7 @@ class AionSource:
         self._attending: dict[tuple[str, int], tuple[Attending, asyncio.Task[None]]] = {}
         self._finished: set[tuple[str, int]] = set()
         self._opened = False
+        self._turn = 0
         self._old: set[tuple[str, int]] = set()
         """Attempts that were over before we came: they are read when somebody looks."""
         self._dirty: set[str] = set()
@@ -98,12 +101,14 @@ class AionSource:
         await self._list()
         await self._read_dirty()
         await self._read_lives()
+        # What waits for a human is read before anything is shown: the command line looks once only.
+        await asyncio.gather(*(self._read_questions(session) for session in self.feed.sessions.values()))
         if self._everything:
             for session in self._recent() if not self._opened else ():
                 self._in_background(self._fetch(session))
             self._old |= {key for key in self._ended() if not self._opened}
         self._opened = True
-        self._attend()
+        self._attend(self.feed.workflows)
 
     async def run(self) -> None:
         assert self._fault is not None  # noqa: S101 - it was opened
@@ -153,7 +158,7 @@ class AionSource:
             await self._read_live(known.workflow)
         except Refused as refused:
             raise ConnectionLost(str(refused)) from None
-        self._attend()
+        self._attend([known.workflow.key])
         await self._fetch(known)
 
     async def unwatch(self, session: str) -> None:
@@ -255,15 +260,24 @@ class AionSource:
                 await asyncio.sleep(GATHER_S)
             except TimeoutError:
                 look_at = clock() + LIVE_S
-                self._relive |= {key for key, live in self.feed.live.items() if live}
-                self._relive |= {s.workflow.key for s in self.feed.sessions.values() if not s.workflow.over}
+                self._relive |= self._to_look_at()
             self._wake.clear()
             if self._relist:
                 self._relist = False
                 await self._list()
+            changed = self._dirty | self._relive
             await self._read_dirty()
+            changed |= self._relive
             await self._read_lives()
-            self._attend()
+            self._attend(changed & self.feed.workflows.keys())
+
+    def _to_look_at(self) -> set[str]:
+        """The workflows whose agents may have come or gone without a word, so many at a time, one after the other."""
+        keys = [key for key, workflow in self.feed.workflows.items() if not workflow.over or self.feed.live.get(key)]
+        self._turn = self._turn % max(len(keys), 1)
+        found = (keys + keys)[self._turn : self._turn + min(LOOKS, len(keys))]
+        self._turn += len(found)
+        return set(found)
 
     async def _read_dirty(self) -> None:
         dirty, self._dirty = self._dirty & self.feed.workflows.keys(), set()
@@ -315,10 +329,10 @@ class AionSource:
 
     # --- transcripts
 
-    def _attend(self) -> None:
+    def _attend(self, workflows: Iterable[str]) -> None:
         """Follow the attempts that live and that somebody wants to see, and end with those that are over."""
-        for session in list(self.feed.sessions.values()):
-            if not (self._everything or session.id in self._watched):
+        for session in [each for key in workflows for each in self.feed.sessions_of(self.feed.workflows[key])]:
+            if not (self._everything or session.id in self._watched or self._may_ask(session)):
                 continue
             for attempt in list(session.activity.attempts.values()):
                 key = (session.id, attempt.number)
@@ -334,6 +348,22 @@ class AionSource:
                     # It was over before anybody could follow it.
                     self._old.add(key)
                     self._in_background(self._fetch_late(session))
+
+    def _may_ask(self, session: Session) -> bool:
+        """Can its agent be answered? Then what it asks must not be missed, whether anybody looks or not."""
+        live = self.feed.live.get(session.workflow.key, {})
+        mine = (session.activity.run, session.activity.id)
+        return any(axes[:2] == mine and offers.APPROVAL in primitives for axes, primitives in live.items())
+
+    async def _read_questions(self, session: Session) -> None:
+        latest = session.latest
+        if latest is None or not self._may_ask(session):
+            return
+        async with self._gate:
+            try:
+                await past(self.server, self.feed, session, latest.number)
+            except Refused as refused:
+                _log.info("the transcript of %r cannot be read: %s", session.id, refused)
 
     def _gone(self, session: Session, attempt: Attempt) -> bool:
         """Is the attempt over? One that no worker holds may come back."""

@@ -262,12 +262,16 @@ class Feed:
         for workflow in self.workflows.values():
             self.show(workflow)
 
+    def sessions_of(self, workflow: Workflow) -> list[Session]:
+        ids = (_id_of(workflow, activity) for activity in workflow.activities.values())
+        return [session for id in ids if (session := self.sessions.get(id)) is not None]
+
     def show(self, workflow: Workflow) -> None:
         """Tell what is so of a workflow and its sessions."""
         self._show_workflow(workflow)
         kept = set(workflow.runs[-RUNS:]) | {run for run, _, _ in self.live.get(workflow.key, {})}
         for activity in list(workflow.activities.values()):
-            id = f"{workflow.key}/{activity.run or '-'}/{activity.id}"
+            id = _id_of(workflow, activity)
             if workflow.runs and activity.run not in kept:
                 self.sessions.pop(id, None)
                 self._mirror.gone(id)
@@ -357,6 +361,10 @@ class Feed:
                     at=0, attempt=attempt.number, level=Level.WARNING, code="new_agent", text=words, key=key
                 )
                 self._mirror.emit(session.id, notice)
+
+
+def _id_of(workflow: Workflow, activity: Activity) -> str:
+    return f"{workflow.key}/{activity.run or '-'}/{activity.id}"
 
 
 def _numbered(attempt: Attempt) -> str:
