@@ -29,7 +29,7 @@ RESEED_DOES: Final[Mapping[str, str]] = MappingProxyType(
     {
         ReseedMode.REPLACE: "it begins anew with a text of yours; the conversation is forgotten",
         ReseedMode.REWIND: "it goes on before a message, which is forgotten with all that follows it",
-        ReseedMode.COMPACT: "it goes on with a summary of the conversation; what that leaves out is forgotten",
+        ReseedMode.COMPACT: "it goes on with a summary; what that leaves out is forgotten",
         ReseedMode.CLEAR: "it begins anew; the whole conversation is forgotten",
         ReseedMode.MODEL: "it goes on with another model; nothing is forgotten",
     }

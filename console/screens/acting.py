@@ -88,8 +88,11 @@ def act_on(desk: Desk, session: Session, act: Act) -> None:
         desk,
         Form(
             act.fields,
-            title=lambda label: Clean(f"{act.label}, {name_of(session)}: {label}"),
-            about=((act.effect, "quiet"),) if act.effect else (),
+            title=Clean,
+            about=(
+                (Clean(f"{act.label}: {named(desk, session)}"), "plain"),
+                *(((act.effect, "quiet"),) if act.effect else ()),
+            ),
             done=lambda given, drafts: _sure(desk, session, act, given, drafts),
             ended=ended,
             whose=(Primitive.ACT, act.id, session.key, session.attempt),
@@ -111,7 +114,7 @@ def _sure(desk: Desk, session: Session, act: Act, given: Mapping[str, Any], draf
         gated,
         lambda: command,
         drafts=drafts,
-        asks=f"{act.label}:",
+        asks="act on",
         yes="do it",
         told=lambda: told,
         ended=_still(desk, session, act),
@@ -190,7 +193,7 @@ def notify(desk: Desk, session: Session) -> None:
         _subscriber(desk, session)
         return
     choices = [
-        Choice(str(at), Clean(key), name_of(other), (clean_line(other.key.session),) if other.name else ())
+        Choice(str(at), Clean(key), name_of(other), _id_of(other))
         for at, (key, other) in enumerate(zip(choice_keys(len(listed)), listed, strict=True))
     ]
     choices.append(Choice(str(len(listed)), Clean("o"), Clean("another one, by its id")))
@@ -214,10 +217,17 @@ def notify(desk: Desk, session: Session) -> None:
     )
 
 
+def _id_of(session: Session) -> tuple[Clean, ...]:
+    """The id of a session that is called otherwise: names need not be unique."""
+    id = clean_line(session.key.session)
+    return (id,) if id != name_of(session) else ()
+
+
 def _subscriber(desk: Desk, session: Session) -> None:
     desk.ask(
         Ask(
-            title=((Clean(f"id of the session that is told of {named(desk, session)}"), "plain"),),
+            title=((Clean("id of a session"), "plain"),),
+            about=((Clean(f"which session is told of {named(desk, session)}?"), "plain"),),
             text=TextBox(check=written),
             then=lambda answer: _news(desk, session, answer.text.strip(), clean_line(answer.text.strip())),
             ended=changed(desk, session),

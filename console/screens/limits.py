@@ -46,8 +46,11 @@ def _limit(desk: Desk, session: Session, names: tuple[str, ...], given: Mapping[
 
     desk.ask(
         Ask(
-            title=((Clean(f"budget of {named(desk, session)}: {name}{place}"), "plain"),),
-            about=((Clean(f"{_HOW[name]}; empty leaves it as it is"), "quiet"),),
+            title=((Clean(f"most {name}{place}"), "plain"),),
+            about=(
+                (Clean(f"budget of {named(desk, session)}"), "plain"),
+                (Clean(f"{_HOW[name]}; empty leaves it as it is"), "quiet"),
+            ),
             live=lambda: _used(session.usage),
             text=TextBox(check=_check),
             enter=Clean("sets it" if asked + 1 == len(names) else "goes on"),
@@ -59,8 +62,8 @@ def _limit(desk: Desk, session: Session, names: tuple[str, ...], given: Mapping[
 
 
 _HOW: Final[Mapping[str, str]] = {
-    "tokens": "the most tokens, in and out, such as 200000, 200k or 1.5M",
-    "turns": "the most turns, such as 40",
+    "tokens": "tokens in and out, such as 200000, 200k or 1.5M",
+    "turns": "such as 40",
 }
 
 
@@ -93,6 +96,7 @@ def _set(desk: Desk, session: Session, limits: Mapping[str, int]) -> None:
     if isinstance(gated, Refusal):
         desk.say(Clean(gated.reason), "attention")
         return
+    told: Segment = (Clean(f"new limit: {', '.join(_amount(name, limit) for name, limit in limits.items())}"), "plain")
     confirm(
         desk,
         session,
@@ -101,7 +105,7 @@ def _set(desk: Desk, session: Session, limits: Mapping[str, int]) -> None:
         drafts=drafts,
         asks="set the budget of",
         yes="set it",
-        told=lambda: (*_reached(session.usage, limits), *_used(session.usage)),
+        told=lambda: (*_reached(session.usage, limits), told, *_used(session.usage)),
     )
 
 
@@ -155,8 +159,9 @@ def fork(desk: Desk, session: Session) -> None:
     drafts: Drafts = [draft]
     desk.ask(
         Ask(
-            title=((Clean(f"fork {named(desk, session)}: name of the new session"), "plain"),),
+            title=((Clean("name of the new session"), "plain"),),
             about=(
+                (Clean(f"fork {named(desk, session)}"), "plain"),
                 (Clean("it begins with what this one remembers; this one goes on as it is"), "quiet"),
                 (Clean("left empty its source names it"), "quiet"),
             ),

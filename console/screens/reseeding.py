@@ -125,8 +125,11 @@ def _model(desk: Desk, session: Session) -> None:
     now = session.labels.get(Clean("model"))
     desk.ask(
         Ask(
-            title=((Clean(f"model of {named(desk, session)}"), "plain"),),
-            about=((Clean(f"now: {now}"), "quiet"),) if now else (),
+            title=((Clean("name of the model"), "plain"),),
+            about=(
+                (Clean(f"change the model of {named(desk, session)}"), "plain"),
+                *(((Clean(f"now: {now}"), "quiet"),) if now else ()),
+            ),
             text=TextBox(check=_line),
             then=then,
             ended=changed(desk, session),
@@ -170,8 +173,11 @@ def _rewind_by_ref(desk: Desk, session: Session) -> None:
     draft = _draft(session, ReseedMode.REWIND)
     desk.ask(
         Ask(
-            title=((Clean(f"rewind {named(desk, session)}: go on before"), "plain"),),
-            about=((Clean("the ref of a message, such as #3, as its source names it"), "quiet"),),
+            title=((Clean("ref of the message"), "plain"),),
+            about=(
+                (Clean(f"rewind {named(desk, session)}: go on before which message?"), "plain"),
+                (Clean("a ref is such as #3, as its source names it"), "quiet"),
+            ),
             text=TextBox(check=_line),
             then=lambda answer: _back_to(desk, session, answer.text.strip(), [draft]),
             ended=changed(desk, session),
@@ -182,7 +188,7 @@ def _rewind_by_ref(desk: Desk, session: Session) -> None:
 
 def _back_to(desk: Desk, session: Session, ref: str, drafts: Drafts = ()) -> None:
     heard = next((one for one in _memory(desk, session).heard if one.ref == ref), None)
-    says = Clean(f"before {_message(heard)}") if heard is not None else Clean(f"before {clean_line(ref)}")
+    says = Clean(f"it goes on before {_message(heard) if heard is not None else clean_line(ref)}")
     _sure(desk, session, _Way(ReseedMode.REWIND, to=ref, says=((says, "plain"),), drafts=drafts))
 
 
@@ -207,7 +213,8 @@ def _replace_by_text(desk: Desk, session: Session) -> None:
     draft = _draft(session, ReseedMode.REPLACE)
     desk.ask(
         Ask(
-            title=((Clean(f"what {named(desk, session)} begins anew with"), "plain"),),
+            title=((Clean("text to begin with"), "plain"),),
+            about=((Clean(f"replace the conversation of {named(desk, session)}"), "plain"),),
             text=TextBox(check=written),
             then=lambda answer: _replace_by(desk, session, answer.text, [draft]),
             ended=changed(desk, session),
@@ -228,7 +235,8 @@ def _replace_by_file(desk: Desk, session: Session) -> None:
 
     desk.ask(
         Ask(
-            title=((Clean(f"file that {named(desk, session)} begins anew with"), "plain"),),
+            title=((Clean("file to begin with"), "plain"),),
+            about=((Clean(f"replace the conversation of {named(desk, session)}"), "plain"),),
             text=TextBox(check=lambda name: written(name) or text_of(name).problem),
             then=then,
             ended=changed(desk, session),

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from console.app import Watchfloor
 from console.fleet.facts import ContactFact, FaultFact, RequestKey, SessionKey
+from tests.screens.dialogs import DIALOGS
 from tests.screens.stage import Clock, StagedHost, shown
 from watchfloor.protocol import model as m
 from watchfloor.text import clean, clean_line
@@ -328,4 +329,5 @@ STATES: Final[Mapping[str, State]] = {
     "sources": _sources,
     "inspect": _inspect,
     "command": _command,
+    **DIALOGS,
 }
