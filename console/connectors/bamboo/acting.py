@@ -92,14 +92,14 @@ class Acting:
         kind = OptionKind.ALLOW if do.option.startswith(("allow", APPROVE)) else OptionKind.DENY
         decision = Decision(option=do.option, kind=kind, by=by, at=self._mirror.now(), note=do.note)
         if not part(pending, "permission_request"):
-            answer = await self._decide(session, "respond", answer_body(pending, do.option))
-            return self._responded(session, answer, decision)
+            answer, tries = await self._decide(session, "respond", answer_body(pending, do.option))
+            return self._responded(session, answer, decision, tries)
         try:
             body = decision_body(pending, do.option)
         except KeyError:
             return Handled(OutcomeKind.STALE_TARGET, reason="the server does not offer this any more")
-        answer = await self._decide(session, "permission-decisions", body)
-        return self._permitted(session, answer, decision)
+        answer, tries = await self._decide(session, "permission-decisions", body)
+        return self._permitted(session, answer, decision, tries)
 
     async def _answer(self, session: Session, do: DoAnswer, by: str) -> Handled:
         pending = session.pending
@@ -108,23 +108,23 @@ class Acting:
         words = words_of(do)
         if words is None:
             return Handled(OutcomeKind.INVALID, reason="nothing was answered")
-        answer = await self._decide(session, "respond", answer_body(pending, words))
+        answer, tries = await self._decide(session, "respond", answer_body(pending, words))
         note = words if len(words) <= 500 else f"{words[:499]}…"
-        return self._responded(
-            session, answer, Decision(kind=OptionKind.ANSWER, by=by, at=self._mirror.now(), note=note)
-        )
+        decision = Decision(kind=OptionKind.ANSWER, by=by, at=self._mirror.now(), note=note)
+        return self._responded(session, answer, decision, tries)
 
-    async def _decide(self, session: Session, path: str, body: JsonObject) -> Answer:
-        """Send a decision. Only where the server says that it was not taken is it sent again."""
+    async def _decide(self, session: Session, path: str, body: JsonObject) -> tuple[Answer, int]:
+        """Send a decision; the answer, and how often it was sent. Only where the server says that it was not taken is
+        it sent again."""
         api = self._server.api
-        for wait_s in FINALIZING_S:
+        for tries, wait_s in enumerate(FINALIZING_S, 1):
             answer = await api.post(of(session.id, path), body, timeout_s=ANSWERS_S)
             if answer.status != 503:
-                return answer
+                return answer, tries
             await asyncio.sleep(wait_s)
-        return await api.post(of(session.id, path), body, timeout_s=ANSWERS_S)
+        return await api.post(of(session.id, path), body, timeout_s=ANSWERS_S), len(FINALIZING_S) + 1
 
-    def _responded(self, session: Session, answer: Answer, decision: Decision) -> Handled:
+    def _responded(self, session: Session, answer: Answer, decision: Decision, tries: int) -> Handled:
         """What became of an answer to `respond`."""
         words = said(answer)
         match answer.status:
@@ -133,16 +133,22 @@ class Acting:
             case 400 if words.startswith("No pending question"):
                 self._feed.elsewhere(session)
                 self._server.read_again(session.id)
+                if tries > 1:
+                    reason = "it was answered between two tries, and nothing says by whom"
+                    return Handled(OutcomeKind.UNKNOWN, reason=reason)
                 return Handled(OutcomeKind.ALREADY_DECIDED, reason="it has an answer already, or is asked no more")
             case 400:
                 return Handled(OutcomeKind.INVALID, reason=words)
             case _:
                 return self._not_taken(session, answer)
 
-    def _permitted(self, session: Session, answer: Answer, decision: Decision) -> Handled:
+    def _permitted(self, session: Session, answer: Answer, decision: Decision, tries: int) -> Handled:
         """What became of a decision on a permission."""
         body = body_of(answer)
         match answer.status:
+            case 200 if flag(body, "replayed") and tries > 1:
+                # It was recorded before the server said that it had not been taken.
+                return self._taken(session, answer, decision)
             case 200 if flag(body, "replayed"):
                 return self._first(session, decision.option or "", answer)
             case 200:

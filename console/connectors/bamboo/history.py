@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from console.connectors.bamboo.reading import Json, each, flag, millis, number, part, text
+from console.connectors.bamboo.reading import Json, each, flag, millis, number, part, text, texts
 from console.connectors.bamboo.state import Session, Told
 from watchfloor.protocol.events import Event, Message, Reasoning, Speaker, ToolCall, ToolResult, ToolStatus
 
 NOTIFICATION: Final = "Runtime notification:"
+CLARIFICATION: Final = "Clarification needed: "
 SELECTED: Final = "Selected response: "
 HIDDEN: Final = frozenset({"Tool result hidden", "Tool error hidden", "Tool output hidden"})
 """What newer servers say live instead of what a tool said; the history has it."""
@@ -108,10 +109,17 @@ def _result(message: Json, id: str, at: int, open_call: str | None) -> ToolResul
 
 
 def is_question(said: str) -> bool:
-    """Is what a tool said a question to a person, in the agent's own form?"""
-    if "NeedClarification" not in said[:200]:
+    """Is what a tool said a question to a person, in one of the forms that the agent and the server give it?
+
+    It stands in the tool's place until the answer does, for a moment longer than the question is open.
+    """
+    if said.startswith(CLARIFICATION):
+        return True
+    if not said.startswith("{"):
         return False
-    return text(_parsed(said), "type") == "NeedClarification"
+    found = _parsed(said)
+    asks = text(found, "type") == "NeedClarification" or text(found, "status") == "awaiting_user_input"
+    return asks or bool(part(found, "permission_request") and texts(found, "options"))
 
 
 def unknown_to(session: Session, found: Sequence[Entry]) -> list[Entry]:
@@ -157,7 +165,8 @@ def cursor_of(messages: Sequence[Json], open_call: str | None) -> str | None:
             decision = text(message, "metadata", "permission_decision_receipt", "decision", "decision")
             waits = bool(part(message, "metadata", "permission_request")) and decision is None
             allowed = (text(message, "content") or "").startswith(SELECTED) and (decision or "").startswith("allow")
-            if waits or allowed or text(message, "tool_call_id") == open_call:
+            asks = is_question(text(message, "content") or "")
+            if asks or waits or allowed or text(message, "tool_call_id") == open_call:
                 break
         cursor = text(message, "id") or cursor
     return cursor
