@@ -91,7 +91,8 @@ async def test_a_flood_cuts_the_reader_off_and_costs_no_stored_event(live: Peer)
         await seen.reads(id, "completed")
         await seen.until(lambda: seen.of(id, ResultEvent))
         spoken = ["ready", "flood", "heard (normal): flood", "after the flood", "finish", "heard (normal): finish"]
-        assert [event.text for event in seen.of(id, Message) if not event.cut] == spoken
+        # The server writes down what it was told once the agent has it, perhaps after the agent's answer.
+        assert sorted(event.text for event in seen.of(id, Message) if not event.cut) == sorted(spoken)
 
 
 async def test_a_server_that_is_killed_and_started_again_is_taken_up_where_it_was_left() -> None:
