@@ -206,7 +206,9 @@ class Choices(LineView):
         self._arrange()
 
     def _arrange(self) -> None:
-        laid = self._laid(self.line_width)
+        # Not laid out yet it has no width; its first frame is painted all the same, as wide as the screen.
+        width = self.line_width if self.size.width else self.screen.size.width - self.scrollbar_size_vertical
+        laid = self._laid(width)
         if len(laid) != len(self._lines):
             self._read.clear()
         self._lines = laid
