@@ -50,6 +50,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if args.handler == "serve:run":
         if not program:
             raise Usage("write the program to run after --, as in: watchfloor run -- make test")
+        if args.acp and (args.stdin or args.observe):
+            raise Usage("--acp goes without --stdin and --observe: such an agent is told in its own protocol")
         args.program = program
     return args
 
@@ -134,7 +136,7 @@ def _applications(verbs: Any) -> None:
         "run",
         "serve:run",
         "run a program as a session that consoles can watch and steer",
-        usage="watchfloor run [--serve HOST:PORT] [--name N] [--observe] [--stdin] [--exit] -- CMD ...",
+        usage="watchfloor run [--serve HOST:PORT] [--name N] [--acp | [--observe] [--stdin]] [--exit] -- CMD ...",
         epilog="Ctrl-C stops the program and leaves; twice kills it. After the program's end it stays until Ctrl-C, so "
         "that consoles can read it and start it again.",
     )
@@ -142,6 +144,7 @@ def _applications(verbs: Any) -> None:
     run.add_argument("--name", metavar="N", help="the session's name (the program's, unless given)")
     run.add_argument("--observe", action="store_true", help="advertise nothing: consoles can watch only")
     run.add_argument("--stdin", action="store_true", help="a message from an operator is a line on the program's input")
+    run.add_argument("--acp", action="store_true", help="it speaks the Agent Client Protocol: messages are its prompts")
     run.add_argument("--exit", action="store_true", help="end with the program, and with its status")
 
     bridge = _verb(

@@ -18,19 +18,21 @@ from typing import Final
 
 from console.cli import logs, out
 from console.cli.echo import Echo
-from console.cli.exits import OK, Fail, Usage
+from console.cli.exits import OK, USAGE, Fail, Usage
 from console.cli.targets import named, operator
 from console.config import load, read_token
 from console.connectors.registry import connector_for
 from console.demo.workspace import workspace
 from watchfloor.connector import Connector
 from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
-from watchfloor.harness.base import AttemptSpec, SessionPort
+from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, SessionPort
 from watchfloor.harness.process import exit_words
-from watchfloor.harness.program import ProgramHarness, ProgramSession
+from watchfloor.harness.program import ProgramHarness
 from watchfloor.host.handshake import is_loopback
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
+from watchfloor.protocol.frames import DoResume
+from watchfloor.protocol.model import Capabilities, Traits
 from watchfloor.text import clean_line
 from watchfloor.words import TERMINAL, Lifecycle
 
@@ -170,12 +172,10 @@ async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
             echo.say(why)
         told(why)
 
-    harness = _Program(
-        args.program,
-        stdin=args.stdin,
-        observe=args.observe,
-        echo=echo,
-        ended=ended,
+    harness = _Watched(
+        _agent(args.program, ended)
+        if args.acp
+        else ProgramHarness(args.program, stdin=args.stdin, observe=args.observe, echo=echo, ended=ended),
         again=lambda attempt: echo.say(f"started again (attempt {attempt})"),
         not_started=not_started,
     )
@@ -185,6 +185,9 @@ async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
             url = await _serve(host, args.serve)
             # Whoever reads that it listens must find it, and its session; the program itself starts a moment later.
             session = host.add(harness, name=name, cwd=str(Path.cwd()))
+            if args.acp:
+                # An agent that waits for a message would otherwise say only then that it cannot be started.
+                host.command(session, DoResume(), by=operator())
             out.note(f"listening on {url}")
             _note_if_hidden(host)
             await (_first(over, ends.asked) if args.exit else ends.asked.wait())
@@ -201,29 +204,51 @@ def _end_words(code: int) -> str:
     return exit_words(code) if code < 0 else f"ended with status {code}"
 
 
-class _Program(ProgramHarness):
-    """A program of which one also hears when it is started again, and when it could not be started at all."""
+def _agent(argv: Sequence[str], ended: Callable[[int], None]) -> AgentHarness:
+    """A harness for an agent of the Agent Client Protocol. Raises Fail where the package for it is not there."""
+    try:
+        from watchfloor.harness.acp import AcpHarness
+    except ModuleNotFoundError as fault:
+        if fault.name is None or fault.name.partition(".")[0] != "acp":
+            raise
+        raise Fail("run --acp needs an extra: pip install 'watchfloor-console[acp]'", USAGE) from None
+    return AcpHarness(argv, ended=ended)
+
+
+class _Watched:
+    """A harness of which one also hears when an attempt was started again, and when one could not be started at all."""
 
     def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bool,
-        observe: bool,
-        echo: Echo,
-        ended: Callable[[int], None],
-        again: Callable[[int], None],
-        not_started: Callable[[str], None],
+        self, harness: AgentHarness, *, again: Callable[[int], None], not_started: Callable[[str], None]
     ) -> None:
-        super().__init__(argv, stdin=stdin, observe=observe, echo=echo, ended=ended)
+        self._harness = harness
         self._again = again
         self._not_started = not_started
 
-    async def start(self, spec: AttemptSpec, port: SessionPort) -> ProgramSession:
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._harness.capabilities
+
+    @property
+    def traits(self) -> Traits:
+        return self._harness.traits
+
+    @property
+    def starts_itself(self) -> bool:
+        return self._harness.starts_itself
+
+    @property
+    def grace_s(self) -> float:
+        return self._harness.grace_s
+
+    async def start(self, spec: AttemptSpec, port: SessionPort) -> AgentSession:
         try:
-            session = await super().start(spec, port)
+            session = await self._harness.start(spec, port)
         except AgentError as fault:
             self._not_started(str(fault))
+            raise
+        except asyncio.CancelledError:
+            self._not_started("it was ended before it had begun")
             raise
         if spec.attempt > 1:
             self._again(spec.attempt)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from acp import PROTOCOL_VERSION, RequestError
@@ -51,6 +51,7 @@ class AcpHarness:
     `argv`: the program and its arguments. `cwd`: the folder that it works in (else that of the session, else ours).
     `env`: its whole environment (None: ours, without operators' tokens). `grace_s`: seconds that it has to end its
     turn after an interrupt, and to end itself when it is stopped. `patience_s`: seconds that it has to begin a session.
+    `ended` gets the return code (negative: the signal) once a process that had begun a session is over.
 
     One prompt runs at a time: a message that comes meanwhile waits in the mailbox and is the next prompt. A new attempt
     is a new process; where the agent says that it can, it takes up the session of the one before.
@@ -64,12 +65,14 @@ class AcpHarness:
         env: Mapping[str, str] | None = None,
         grace_s: float = 5.0,
         patience_s: float = 60.0,
+        ended: Callable[[int], None] | None = None,
     ) -> None:
         self._argv = tuple(argv)
         self._cwd = cwd
         self._env = None if env is None else dict(env)
         self._grace_s = grace_s
         self._patience_s = patience_s
+        self._ended = ended
         self._known: dict[str, str] = {}
         """The agent's id of what we call a session."""
 
@@ -96,7 +99,7 @@ class AcpHarness:
         """
         folder = os.path.abspath(self._cwd or spec.cwd or os.getcwd())  # noqa: ASYNC240 - touches no disk
         process = Process.spawn(self._argv, cwd=folder, env=self._env, stdin=True)
-        session = AcpSession(process, port, CAPABILITIES, self._grace_s)
+        session = AcpSession(process, port, CAPABILITIES, self._grace_s, self._ended)
         begun = False
         try:
             async with asyncio.timeout(self._patience_s):

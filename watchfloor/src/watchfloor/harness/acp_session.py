@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -92,11 +92,19 @@ class _Client:
 class AcpSession:
     """One process of the agent. Made by the harness; `begin` once a session with it stands."""
 
-    def __init__(self, process: Process, port: SessionPort, capabilities: Capabilities, grace_s: float) -> None:
+    def __init__(
+        self,
+        process: Process,
+        port: SessionPort,
+        capabilities: Capabilities,
+        grace_s: float,
+        ended: Callable[[int], None] | None = None,
+    ) -> None:
         self._process = process
         self._port = port
         self._capabilities = capabilities
         self._grace_s = grace_s
+        self._ended = ended
         self._wire = Wire(process, self._updated, self._noise)
         self.connection = ClientSideConnection(cast(protocol.Client, _Client(self)), self._wire)
         self._agent_session = ""
@@ -365,7 +373,10 @@ class AcpSession:
                 way.cancel()
         # An agent that says nothing more is over as well; so is what it left behind.
         self._end(self._grace_s)
-        self._report(await self._take_down())
+        code = await self._take_down()
+        self._report(code)
+        if self._ended is not None:
+            self._ended(code)
 
     async def _take_down(self) -> int:
         """Until nothing of the process is left, and all that it said was told; its return code."""
