@@ -156,3 +156,41 @@ def test_nothing_reaches_an_agent_whose_worker_advertises_nothing(env: dict[str,
                 # Had it opened anything, this would be taken by it.
                 terminal.press("y")
         assert not server.interventions
+
+
+def test_a_transcript_is_followed_until_one_reads_back_and_no_draft_reaches_another_agent(env: dict[str, str]) -> None:
+    """Checks 12, 25 and 26."""
+    with stand_in() as elsewhere:
+        server = elsewhere.server
+
+        def start() -> None:
+            flow = server.world.flow()
+            first = flow.work(0)
+            for number in range(60):
+                flow.say(first, f"line {number}")
+            flow.say(flow.work(1), "me too")
+
+        elsewhere.do(start)
+        with console(env, "connect", server.url, size=SIZE) as terminal:
+            terminal.wait_for("work #1", SLOW_S)
+            select(terminal, "work #0")
+            terminal.press("enter")
+            terminal.wait_for("X Cancel this attempt")
+            terminal.wait_for("line 59")
+            terminal.press("pageup")
+            terminal.wait_for("not following")
+            terminal.press("escape")
+            terminal.wait_for(re.compile(r"└ work #1"))
+
+            # A key that acts is no key while one writes, and what acts asks before it does.
+            press_until(terminal, "s", partial(_shows, terminal, "send to work #0"))
+            terminal.press("Xhalf a thought")
+            terminal.wait_for("Xhalf a thought")
+            terminal.press("escape")
+            terminal.wait_until(lambda: not _shows(terminal, "send to work #0"))
+            select(terminal, "work #1")
+            press_until(terminal, "s", partial(_shows, terminal, "send to work #1"))
+            assert "half a thought" not in terminal.screen()
+            terminal.press("escape")
+            terminal.wait_until(lambda: not _shows(terminal, "send to work #1"))
+        assert not server.interventions
