@@ -221,6 +221,19 @@ async def test_what_somebody_else_decided_is_asked_no_more(server: FakeBamboo) -
     assert called(server, "/permission-decisions") == []
 
 
+async def test_a_reason_that_the_server_does_not_take_is_said_not_to_be_told(server: FakeBamboo) -> None:
+    async with desk(server.url) as seen:
+        session = begin(server, TOUCH, SAY)
+        request, subject = await seen.asked(session.id)
+        do = DoApprove(request=subject.id, option="deny_once", digest=request.digest, note="too risky")
+        done = await seen.do(session.id, do)
+        assert done.outcome is OutcomeKind.APPLIED
+        assert "the agent was not told it" in (done.reason or "")
+        decision = seen.requests[subject.id].decision
+        assert decision is not None
+        assert decision.note == "too risky"
+
+
 # --- children
 
 

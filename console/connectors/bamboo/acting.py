@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, Protocol
 
 from console.connectors.bamboo.api import Api, body_of, no_session, of, said
@@ -99,7 +100,10 @@ class Acting:
         except KeyError:
             return Handled(OutcomeKind.STALE_TARGET, reason="the server does not offer this any more")
         answer, tries = await self._decide(session, "permission-decisions", body)
-        return self._permitted(session, answer, decision, tries)
+        handled = self._permitted(session, answer, decision, tries)
+        if do.note and handled.applied and handled.reason is None:
+            return replace(handled, reason="decided; the server takes no reason, so the agent was not told it")
+        return handled
 
     async def _answer(self, session: Session, do: DoAnswer, by: str) -> Handled:
         pending = session.pending

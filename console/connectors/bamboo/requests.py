@@ -94,7 +94,8 @@ def _action(pending: Json) -> Action:
         command = text(asked, "resource")
     if command is not None:
         rest["text"] = command
-    if arguments is not None:
+    if arguments is not None and not (command is not None and len(part(arguments)) == 1):
+        # A command that is the only argument is shown as what it is.
         rest["arguments"] = arguments
     cwd = next((at for name in ("workdir", "cwd") if (at := text(arguments, name)) is not None), None)
     cwd = cwd or text(asked, "workspace_path")
