@@ -255,6 +255,27 @@ async def test_a_list_that_fails_once_is_asked_for_again() -> None:
         assert (await seen.do(id, DoSend(text="x"))).outcome is OutcomeKind.APPLIED
 
 
+async def test_what_the_server_has_no_more_is_gone() -> None:
+    async with AionServer() as server, desk(server.url) as seen:
+        flow, _, id = await begun(server, seen)
+        server.world.flows.clear()
+        await seen.until(lambda: id not in seen.told and group_of(flow) not in seen.told)
+        later = server.world.flow("later")
+        await seen.until(lambda: group_of(later) in seen.told)
+
+
+async def test_a_server_that_cannot_say_what_it_has_is_asked_again_later() -> None:
+    async with AionServer() as server:
+        server.faults.answers["/namespaces"] = [refused(500, "backend", "store failure")]
+        with pytest.raises(Unreachable) as fault:
+            await Desk(server.url).connect()
+        assert fault.value.retry
+        async with desk(server.url) as seen:
+            server.faults.answers["/namespaces"] = [refused(500, "backend", "store failure")] * 3
+            await seen.until(lambda: seen.over)
+            assert isinstance(seen.fault, ConnectionLost)
+
+
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [

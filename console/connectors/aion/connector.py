@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from console.connectors.aion import offers
@@ -18,7 +19,7 @@ from console.connectors.aion.server import Refused, Server
 from console.connectors.aion.sockets import Following
 from console.connectors.web.address import address_of
 from watchfloor.connector import Record, Target
-from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost
+from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost, Unreachable
 from watchfloor.foreign import ForeignConnector, Handled, Mirror
 from watchfloor.protocol.frames import Command
 
@@ -98,7 +99,10 @@ class AionSource:
             raise NotAHost(f"{server.where} is no aion server: {refused}; check the address") from None
         self._mirror.host(version=server.version)
         self.feed.deploys = server.modern and offers.granted(self._whoami, "deploy")
-        await self._list()
+        try:
+            await self._list()
+        except Refused as refused:
+            raise Unreachable(f"{server.where} does not say what it has now: {refused}") from None
         await self._read_dirty()
         await self._read_lives()
         # What waits for a human is read before anything is shown: the command line looks once only.
@@ -121,6 +125,8 @@ class AionSource:
             self._fault.result()
         except ConnectionFailed as fault:
             raise fault if not fault.retry else ConnectionLost(str(fault)) from None
+        except Refused as refused:
+            raise ConnectionLost(f"{self._address.where}: {refused}") from None
         finally:
             for task in ours:
                 task.cancel()
@@ -310,14 +316,17 @@ class AionSource:
         for activity in list(workflow.activities.values()):
             for attempt in activity.attempts.values():
                 if isinstance(attempt.result, Elided):
-                    event = await self.server.event(workflow.namespace, workflow.id, attempt.result_seq)
-                    self.feed.completed(workflow, attempt, event)
+                    with suppress(Refused):
+                        event = await self.server.event(workflow.namespace, workflow.id, attempt.result_seq)
+                        self.feed.completed(workflow, attempt, event)
 
     async def _read_live_gently(self, workflow: Workflow) -> None:
         async with self._gate:
             try:
                 await self._read_live(workflow)
             except Refused as refused:
+                if refused.code == "not_found":
+                    self.feed.forget(workflow)
                 _log.info("the attempts of %r cannot be read: %s", workflow.key, refused)
 
     async def _read_live(self, workflow: Workflow) -> None:

@@ -94,6 +94,15 @@ class Feed:
             self.show(workflow)
         return moved
 
+    def forget(self, workflow: Workflow) -> None:
+        """The server has the workflow no more."""
+        for session in self.sessions_of(workflow):
+            del self.sessions[session.id]
+            self._mirror.gone(session.id)
+        self.workflows.pop(workflow.key, None)
+        self.live.pop(workflow.key, None)
+        self._mirror.gone(workflow.key)
+
     def _leased(self, workflow: Workflow, data: Json) -> None:
         """A worker took an attempt: it answers, and an attempt that was taken before has a new agent now."""
         worker = text(obj(data.get("worker")).get("identity"))
