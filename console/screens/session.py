@@ -16,6 +16,7 @@ from console.actions import ACTIONS, Action, Where, actions
 from console.fleet.facts import RequestKey, SessionKey
 from console.screens.availability import Standing
 from console.screens.board import FactsPane
+from console.screens.drawer import Drawer
 from console.screens.fleet import FleetScreen
 from console.screens.rule import Rule
 from console.screens.session_board import SessionBoard
@@ -24,6 +25,7 @@ from console.screens.too_small import TooSmall
 from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.text import Clean, clean_line
 from widgets.action_footer import ActionFooter
+from widgets.line_box import LineBox
 from widgets.painting import LineView
 from widgets.status_bar import StatusBar
 from widgets.transcript import Transcript
@@ -90,8 +92,10 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         marks = self._marks
         yield StatusBar(id="top", marks=marks)
         yield StatusBar(id="counts", marks=marks)
+        yield LineBox(id="line", marks=marks)
         with Horizontal(id="body"):
             with Vertical(id="main"):
+                yield self._desk.card
                 yield Rule(id="log-rule", marks=marks)
                 yield self._desk.transcript
             yield FactsPane(id="facts", marks=marks)
@@ -99,9 +103,10 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         yield StatusBar(id="trail", marks=marks)
         yield StatusBar(id="notice", marks=marks)
         yield ActionFooter(id="footer", marks=marks)
+        yield Drawer(self._hub.steady, self._quiet, id="drawer", marks=marks, drafts=self._drafts)
 
     async def _furnish(self) -> None:
-        await super()._furnish()
+        # Its parts are there from the beginning: a key that is pressed right behind the one that opened it counts.
         if self._carded is not None and self._carded in self._hub.fleet.requests:
             self.open_card(self._carded)
 

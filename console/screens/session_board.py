@@ -14,6 +14,7 @@ from console.fleet.transcript import Transcript as Blocks
 from console.fleet.transcript_details import detail_rows
 from console.fleet.wording import TONE_OF, Segment
 from console.screens.board import Board, FactsPane
+from console.screens.drawer import Drawer
 from console.screens.rule import Rule
 from console.screens.too_small import TooSmall
 from watchfloor.text import Clean
@@ -62,6 +63,7 @@ class SessionBoard(Board):
         self._rule = screen.query_one("#log-rule", Rule)
         self._footer = screen.query_one(ActionFooter)
         self._too_small = screen.query_one(TooSmall)
+        self.drawer = screen.query_one(Drawer)
         self.bound = True
 
     def show_session(self, key: SessionKey) -> None:
