@@ -82,43 +82,63 @@ class _Reader:
     """Goes through the events of a session in their order."""
 
     def __init__(self) -> None:
-        self.count = _Count()
         self.places: list[_Place] = []
         self.anew = False
         self.unsure = False
         self._texts: dict[str, Clean] = {}
+        self._known: set[str] = set()
+        self._answered = False
+        self._go_on_from(_Count())
+
+    def _go_on_from(self, count: _Count) -> None:
+        self._events, self._said, self._told, self._mail = count.events, count.said, count.told, count.mail
+
+    @property
+    def count(self) -> _Count:
+        """What was counted so far."""
+        return _Count(self._events, self._said, self._told, self._mail)
 
     def read(self, entry: LogEntry) -> None:
-        fact, count = entry.fact, self.count
-        if fact.kind == "reseeded":
-            self._reseeded(fact.data.get("mode"), entry.text)
+        kind = entry.fact.kind
+        if kind == "reseeded":
+            self._reseeded(entry.fact.data.get("mode"), entry.text)
             return
-        said = told = mail = 0
-        if fact.kind == "message":
-            told = int(fact.data.get("role") == "user")
-            said = 1 - told
-        elif fact.kind == "mail":
-            mail = self._mail(entry)
-        self.count = _Count(count.events + 1, count.said + said, count.told + told, count.mail + mail)
+        if kind == "mail":
+            self._heard(entry)
+        elif kind == "message":
+            self._message(user=entry.fact.data.get("role") == "user")
+        elif kind == "result" and not self._answered and entry.text:
+            # Some agents say what they have to say in their result only.
+            self._message(user=False)
+        self._events += 1
 
-    def _mail(self, entry: LogEntry) -> int:
+    def _message(self, *, user: bool) -> None:
+        self._told += user
+        self._said += not user
+        self._answered = not user
+
+    def _heard(self, entry: LogEntry) -> None:
         ref, state = entry.fact.data["ref"], entry.fact.data["mail_state"]
         if state == "sent":
             self._texts[ref] = entry.text
-        if state != "consumed":
-            return 0
-        self.places = [place for place in self.places if place.ref != ref]
-        self.places.append(_Place(ref, entry.text or self._texts.get(ref, NOTHING), self.count))
-        return 1
+        elif state == "consumed":
+            # A turn that was taken up again reads its messages once more.
+            if ref in self._known:
+                self.places = [place for place in self.places if place.ref != ref]
+            self._known.add(ref)
+            self.places.append(_Place(ref, entry.text or self._texts.get(ref, NOTHING), self.count))
+            self._mail += 1
+            self._answered = False
 
     def _reseeded(self, mode: object, note: Clean) -> None:
         if mode in _BEGINS_ANEW:
-            self.count, self.places, self.anew, self.unsure = _Count(), [], True, False
+            self.places, self.anew, self.unsure = [], True, False
+            self._go_on_from(_Count())
         elif mode is ReseedMode.REWIND:
             named = _REF.search(note)
             at = next((at for at, place in enumerate(self.places) if named and place.ref == named[1]), None)
             if at is None:
                 self.unsure = True
             else:
-                self.count = self.places[at].before
+                self._go_on_from(self.places[at].before)
                 del self.places[at:]

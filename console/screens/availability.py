@@ -19,6 +19,7 @@ from watchfloor.text import Clean
 from watchfloor.words import Lifecycle, OptionKind, Primitive, RequestKind
 
 NOTHING = Clean("")
+NOTHING_MORE: Final = Clean("its source offers nothing of its own")
 
 _OFFERS: Final[Mapping[OptionKind, Callable[[RequestFact], OptionFact | None]]] = {
     OptionKind.ALLOW: option_once,
@@ -124,6 +125,8 @@ def _detail_missing(action: Action, profile: ProfileFact | None) -> Clean | None
         return None
     offered = profile.options.get(action.primitive, {})
     if action.primitive in _NAMED and not any(offered.get(name) for name in _NAMED[action.primitive]):
+        if action.primitive is Primitive.ACT:
+            return NOTHING_MORE
         return Clean(f"this session offers {action.primitive.value} and names nothing of it")
     if action.detail is None or offered.get(action.detail):
         return None

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from console.fleet.state import Request, Session
-from console.screens import acting, answering, deciding, limits, reseeding, steering
+from console.screens import answering, deciding, steering
 from console.screens.desk import Desk
 from console.screens.reading import READS, Reading
 
@@ -24,6 +24,45 @@ DECIDES: Final[Mapping[str, Decide]] = MappingProxyType(
     }
 )
 
+# What takes more than one question is not needed for the first frame.
+
+
+def _reseed(desk: Desk, session: Session) -> None:
+    from console.screens.reseeding import reseed
+
+    reseed(desk, session)
+
+
+def _budget(desk: Desk, session: Session) -> None:
+    from console.screens.limits import budget
+
+    budget(desk, session)
+
+
+def _fork(desk: Desk, session: Session) -> None:
+    from console.screens.limits import fork
+
+    fork(desk, session)
+
+
+def _acts(desk: Desk, session: Session) -> None:
+    from console.screens.acting import acts
+
+    acts(desk, session)
+
+
+def _notify(desk: Desk, session: Session) -> None:
+    from console.screens.acting import notify
+
+    notify(desk, session)
+
+
+def _delete(desk: Desk, session: Session) -> None:
+    from console.screens.acting import delete
+
+    delete(desk, session)
+
+
 STEERS: Final[Mapping[str, Steer]] = MappingProxyType(
     {
         "send": steering.send,
@@ -31,13 +70,13 @@ STEERS: Final[Mapping[str, Steer]] = MappingProxyType(
         "pause_now": steering.pause_now,
         "interrupt": steering.interrupt,
         "resume": steering.resume,
-        "reseed": reseeding.reseed,
+        "reseed": _reseed,
         "stop": steering.stop,
-        "budget": limits.budget,
-        "fork": limits.fork,
-        "acts": acting.acts,
-        "notify": acting.notify,
-        "delete": acting.delete,
+        "budget": _budget,
+        "fork": _fork,
+        "acts": _acts,
+        "notify": _notify,
+        "delete": _delete,
     }
 )
 

@@ -176,7 +176,7 @@ async def test_a_session_without_acts_says_so(stage: Stage) -> None:
     stage.host.session("s1", {"act": {"acts": []}, "send": {}})
     await stage.show()
     await press(stage, "m")
-    assert stage.said == "m more: this session offers act and names nothing of it"
+    assert stage.said == "m more: its source offers nothing of its own"
 
 
 async def test_hostile_labels_are_shown_as_they_are(stage: Stage) -> None:

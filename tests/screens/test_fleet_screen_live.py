@@ -259,10 +259,36 @@ async def test_clearing_the_conversation_is_confirmed(host: Host, tmp_path: Path
         await console.state("listener", Lifecycle.IDLE)
         assert host.core.session(id).conversation.messages
         await console.press("R")
-        assert "clear listener (local), attempt 1?" in console.asking
+        await _choose(console, "c")
+        await console.until(lambda: "clear listener (local), attempt 1?" in console.asking, "it is asked")
         assert "forgets the whole conversation" in console.asking
         await _choose(console, "y")
         await console.until(lambda: not host.core.session(id).conversation.messages, "it forgets")
+
+
+async def test_going_back_to_a_message_forgets_it_and_what_follows(host: Host, tmp_path: Path) -> None:
+    id = host.add(listens(), name="listener", text="the first")
+    async with watching(host, tmp_path) as console:
+        await console.knows("listener")
+        await console.state("listener", Lifecycle.IDLE)
+        await console.press("s")
+        await console.type("the second")
+        await console.press("enter")
+        await console.until(lambda: len(host.core.session(id).conversation.messages) == 4, "it hears the second")
+        await console.state("listener", Lifecycle.IDLE)
+        await console.paused()
+        await console.press("R")
+        await _choose(console, "r")
+        await console.until(lambda: "#2  the second" in console.asking, "its messages are listed")
+        await _choose(console, "1")
+        await console.until(lambda: "rewind listener (local), attempt 1?" in console.asking, "it is asked")
+        assert "forgotten: 2 messages in" in console.asking
+        await _choose(console, "y")
+        await console.until(lambda: "effect seen: the conversation was rewound" in console.trail, "it is shown")
+        assert [message.text for message in host.core.session(id).conversation.messages] == [
+            "the first",
+            "heard: the first",
+        ]
 
 
 async def test_a_failed_session_is_retried_under_its_own_word(host: Host, tmp_path: Path) -> None:

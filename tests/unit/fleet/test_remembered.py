@@ -58,6 +58,12 @@ def test_what_a_source_tells_as_mail_and_as_a_message_counts_once() -> None:
     assert told(asks, SAYS, asks, SAYS).messages == 4
 
 
+def test_a_result_is_a_message_where_nothing_else_was_said() -> None:
+    result = {"kind": "result", "result": {"text": "done", "stop_reason": "end_turn", "session_id": "s1"}}
+    assert told(sent(1), read(1), result, sent(2), read(2), result).messages == 4
+    assert told(sent(1), read(1), SAYS, result, sent(2), read(2), SAYS, result).messages == 4
+
+
 @pytest.mark.parametrize("mode", ["clear", "replace", "compact"])
 def test_what_was_forgotten_before_is_not_counted(mode: str) -> None:
     found = told(sent(1), read(1), SAYS, {"kind": "reseeded", "mode": mode, "by": "ann"}, sent(2), read(2), SAYS)
