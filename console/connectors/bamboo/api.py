@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -66,6 +67,7 @@ class Api:
         self._http = Http(address)
         self._password: str | None = None
         self._headers: dict[str, str] = {}
+        self._renewing = asyncio.Lock()
         self.device: tuple[str, str] | None = None
         if token is not None and (found := _DEVICE.fullmatch(token)):
             self.device = (found[1], found[2])
@@ -127,9 +129,13 @@ class Api:
         """One request. Where the cookie has run out it is sent a second time: a 401 says that nothing was done."""
         own = dict(headers or {})
         send = self._http.request
-        answer = await send(method, path, body=body, headers={**self._headers, **own}, timeout_s=timeout_s)
+        shown = self._headers
+        answer = await send(method, path, body=body, headers={**shown, **own}, timeout_s=timeout_s)
         if answer.status == 401 and self._password is not None:
-            await self.login()
+            async with self._renewing:
+                # Requests that were refused together need one new cookie.
+                if self._headers is shown:
+                    await self.login()
             answer = await send(method, path, body=body, headers={**self._headers, **own}, timeout_s=timeout_s)
         return answer
 
