@@ -97,6 +97,20 @@ async def test_lost_events_are_read_again(server: FakeBamboo) -> None:
         await seen.until(lambda: "Said in the gap." in [message.text for message in seen.of(session.id, Message)])
 
 
+async def test_a_message_may_have_any_id(server: FakeBamboo) -> None:
+    async with desk(server.url) as seen:
+        session = begin(server, SAY)
+        await native(seen, session.id, "completed")
+        await seen.until(lambda: "All done." in [message.text for message in seen.of(session.id, Message)])
+        server.world.add_message(session, "user", "Odd.")["id"] = "a&b=c #d/é"
+        server.quietly(session.id, {"type": "session_history_committed", "session_id": session.id})
+        await seen.until(lambda: "Odd." in [message.text for message in seen.of(session.id, Message)])
+        server.world.add_message(session, "assistant", "Even.")
+        server.quietly(session.id, {"type": "session_history_committed", "session_id": session.id})
+        await seen.until(lambda: "Even." in [message.text for message in seen.of(session.id, Message)])
+    assert called(server, "/history", "GET")[-1].query["since_message_id"] == "a&b=c #d/é"
+
+
 async def test_a_feed_that_begins_anew_is_read_anew(server: FakeBamboo) -> None:
     async with desk(server.url) as seen:
         kept, gone = server.world.create("Kept"), server.world.create("Gone")

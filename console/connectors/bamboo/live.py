@@ -13,7 +13,7 @@ from console.connectors.bamboo.api import BASE, Api, of
 from console.connectors.bamboo.feed import Feed
 from console.connectors.bamboo.reading import Json
 from console.connectors.web.socket import Socket, open_socket
-from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost
+from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost
 
 BATCH_MS: Final = 100
 """What is said within this time comes in one piece."""
@@ -158,11 +158,20 @@ class EventStreamLive:
                 _log.info("the stream of session %r cannot be followed: %s", session, refused)
                 self._feed.channel_over(session)
                 return
+            except Denied:
+                # Its cookie has run out. Where that is not so, this says it as well.
+                await self._renew()
             except ConnectionFailed as fault:
                 _log.info("the stream of session %r broke: %s", session, fault)
             self._feed.broke(session)
             self._told()
             await asyncio.sleep(SSE_AGAIN_S)
+
+    async def _renew(self) -> None:
+        try:
+            await self._api.login()
+        except ConnectionFailed as fault:
+            _log.info("no new credential: %s", fault)
 
     async def run(self) -> None:
         if self._reading is not None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
+from urllib.parse import quote
 
 from console.connectors.bamboo.api import BASE, Api, body_of, of
 from console.connectors.bamboo.feed import Feed
@@ -176,7 +177,7 @@ class Reader:
 
     async def _history(self, session: Session, *, results_only: bool = False) -> None:
         id = session.id
-        query = f"?since_message_id={session.cursor}" if session.cursor is not None else ""
+        query = f"?since_message_id={quote(session.cursor, safe='')}" if session.cursor is not None else ""
         async with self._questions:
             answer = await self._server.api.find(of(id, "history") + query)
         if answer is not None and self._feed.sessions.get(id) is session:
