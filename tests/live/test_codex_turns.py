@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import pytest
 
@@ -88,6 +89,11 @@ async def test_a_running_turn_is_steered(live: Peer) -> None:
         await seen.until(lambda: "done [mind the step]" in said(seen, thread))
         consumed = [mail.ref for mail in seen.of(thread, Mail) if mail.state is MailState.CONSUMED]
         assert consumed == ["#1", "#2"]
+        # The server cuts between turns: to go on before the second message would take away the first as well.
+        back = await seen.do(thread, DoReseed(mode=ReseedMode.REWIND, to="#2"))
+        assert back.outcome is OutcomeKind.INVALID
+        assert back.reason is not None
+        assert "this message steered one" in back.reason
 
 
 async def test_a_message_waits_in_the_queue_or_is_taken_from_it(live: Peer) -> None:
@@ -161,22 +167,41 @@ async def test_a_fork_is_a_thread_of_its_own_and_leaves_the_running_turn(live: P
         await seen.until(lambda: "the end" in said(seen, thread))
 
 
-async def test_rewinding_drops_the_turns_after_a_message(live: Peer) -> None:
+def _said_it(seen: Desk, thread: str, word: str) -> bool:
+    return word in said(seen, thread)
+
+
+async def test_rewinding_drops_the_turn_that_a_message_began_and_those_after_it(live: Peer) -> None:
     async with desk(live.url) as seen:
         thread = await finish(seen, live, "one")
-        await seen.do(thread, DoSend(text=script({"say": "two"})))
-        await seen.until(lambda: "two" in said(seen, thread))
-        await idle(seen, thread)
-        nothing = await seen.do(thread, DoReseed(mode=ReseedMode.REWIND, to="#2"))
-        assert (nothing.outcome, nothing.reason) == (OutcomeKind.INVALID, "nothing came after it")
-        back = await seen.do(thread, DoReseed(mode=ReseedMode.REWIND, to="#1"))
-        assert (back.outcome, back.info["turns_dropped"]) == (OutcomeKind.APPLIED, 1)
+        for word in ("two", "three"):
+            await seen.do(thread, DoSend(text=script({"say": word})))
+            await seen.until(partial(_said_it, seen, thread, word))
+            await idle(seen, thread)
+        nowhere = await seen.do(thread, DoReseed(mode=ReseedMode.REWIND, to="#9"))
+        assert (nowhere.outcome, nowhere.reason) == (
+            OutcomeKind.INVALID,
+            "name a turn, or a message, that the thread has",
+        )
+        back = await seen.do(thread, DoReseed(mode=ReseedMode.REWIND, to="#2"))
+        assert (back.outcome, back.info["turns_dropped"]) == (OutcomeKind.APPLIED, 2)
         await seen.until(lambda: [event.mode for event in seen.of(thread, Reseeded)] == [ReseedMode.REWIND])
-        await seen.do(thread, DoSend(text=script({"say": "three"})))
-        await seen.until(lambda: "three" in said(seen, thread))
+        await seen.do(thread, DoSend(text=script({"say": "four"})))
+        await seen.until(lambda: "four" in said(seen, thread))
         told = json.dumps(live.model.asked[-1]["input"])
         assert '\\"say\\": \\"one\\"' in told
         assert '\\"say\\": \\"two\\"' not in told
+        assert '\\"say\\": \\"three\\"' not in told
+
+
+async def test_rewinding_to_the_first_message_leaves_nothing(live: Peer) -> None:
+    async with desk(live.url) as seen:
+        thread = await finish(seen, live, "one")
+        back = await seen.do(thread, DoReseed(mode=ReseedMode.REWIND, to="#1"))
+        assert (back.outcome, back.info["turns_dropped"]) == (OutcomeKind.APPLIED, 1)
+        await seen.do(thread, DoSend(text=script({"say": "two"})))
+        await seen.until(lambda: "two" in said(seen, thread))
+        assert '\\"say\\": \\"one\\"' not in json.dumps(live.model.asked[-1]["input"])
 
 
 async def test_another_model_is_used(live: Peer) -> None:

@@ -188,17 +188,18 @@ class Acting:
                 return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=f"no reseed with mode {do.mode.value}")
 
     async def _rewind(self, thread: Thread, to: str) -> Handled:
-        """The server cuts between turns: what came after the turn of the message goes."""
+        """The server cuts between turns: the turn that the message began goes, with all that came after."""
         turns = await self._server.turn_ids(thread)
-        kept = thread.turn_of.get(to, to)
-        if kept not in turns:
+        first = thread.turn_of.get(to, to)
+        if first not in turns:
             return Handled(OutcomeKind.INVALID, reason="name a turn, or a message, that the thread has")
-        after = turns[turns.index(kept) + 1 :]
-        if not after:
-            return Handled(OutcomeKind.INVALID, reason="nothing came after it")
+        if to != first and to not in _beginning(thread, first):
+            reason = "the server cuts between turns, and this message steered one: name the one that began it"
+            return Handled(OutcomeKind.INVALID, reason=reason)
+        gone = turns[turns.index(first) :]
         await self._follow(thread)
-        await self._server.rpc.call("thread/revert", {"threadId": thread.id, "beforeTurnId": after[0]})
-        return Handled(_APPLIED, reason="files are as they were left", info={"turns_dropped": len(after)})
+        await self._server.rpc.call("thread/revert", {"threadId": thread.id, "beforeTurnId": first})
+        return Handled(_APPLIED, reason="files are as they were left", info={"turns_dropped": len(gone)})
 
     async def _fork(self, thread: Thread, do: DoFork) -> Handled:
         rpc = self._server.rpc
@@ -352,3 +353,9 @@ def _refused(refused: CallRefused) -> Handled:
     if _says(refused, _NOT_RUNNING) or _says(refused, _NO_THREAD):
         return Handled(OutcomeKind.STALE_TARGET, reason=str(refused))
     return Handled(OutcomeKind.REFUSED, reason=str(refused))
+
+
+def _beginning(thread: Thread, turn: str) -> list[str]:
+    """The names of the message that began the turn: its id, and its ref where it is one of ours."""
+    names = [name for name, of in thread.turn_of.items() if of == turn]
+    return names[: 2 if len(names) > 1 and names[1].startswith("#") else 1]
