@@ -40,6 +40,17 @@ async def test_functions_pass(once: bool) -> None:
     assert done == (*STOPPED, "no interrupt is lost", "every message has an end")
 
 
+async def test_a_function_with_few_capabilities_refuses_the_others() -> None:
+    few = Capabilities(send=SendOptions(), stop=StopOptions(kill=True))
+    done = await check_harness(lambda: FunctionHarness(agent, capabilities=few), short="short", long="long")
+    assert done == (*STOPPED, "what is not advertised is refused", "every message has an end")
+
+
+async def test_a_program_that_is_only_watched_refuses_all() -> None:
+    done = await check_harness(lambda: ProgramHarness(shell("sleep 600"), observe=True), short=None, long=None)
+    assert "what is not advertised is refused" in done
+
+
 async def test_programs_pass() -> None:
     done = await check_harness(lambda: ProgramHarness(shell("sleep 600")), short=None, long=None)
     assert done == (STOPPED[0], *STOPPED[2:], "what is not advertised is refused")

@@ -224,6 +224,10 @@ class FunctionSession:
                 self._begin(signal)
             case Decided() | Withdrawn() if turn is not None:
                 turn.steps.settle(signal)
+            case Pause() if self.capabilities.pause is None:
+                raise CapabilityNotSupported("this agent cannot be paused")
+            case Interrupt() if self.capabilities.interrupt is None:
+                raise CapabilityNotSupported("this agent cannot be interrupted")
             case Pause(interrupt=True) if turn is not None:
                 self._cut(turn, _Ending.PAUSE)
             case Resume():

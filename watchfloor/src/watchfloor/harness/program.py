@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from watchfloor.errors import StaleTarget
+from watchfloor.errors import CapabilityNotSupported, StaleTarget
 from watchfloor.harness.base import (
     AttemptSpec,
+    Interrupt,
     MailArrived,
     MailItem,
     Pause,
@@ -173,6 +174,10 @@ class ProgramSession:
 
     async def intervene(self, signal: Signal) -> None:
         match signal:
+            case Pause() if self._capabilities.pause is None:
+                raise CapabilityNotSupported("this program is only watched: it cannot be paused")
+            case Interrupt():
+                raise CapabilityNotSupported("a program cannot be interrupted, only stopped")
             case Pause():
                 self._halt()
             case Resume():
