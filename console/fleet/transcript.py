@@ -25,6 +25,9 @@ KEEP_OLDER: Final = 20_000
 KEEP_OLDER_TEXT: Final = 16_000_000
 """Characters of them."""
 
+_BETWEEN: Final = 1_000
+"""Entries that the log may let go of before the past is put together anew."""
+
 _CARD: Final = frozenset({"tool_call", "tool_output", "tool_result", "diff"})
 
 
@@ -81,11 +84,14 @@ class Transcript:
         self.key: Final = key
         self._scenery = Scenery(store, key, glyphs, tz)
         self._gone = Session(key)
-        self._epoch = ""
+        self._epoch = self._session.epoch
         self._older: list[LogEntry] = []
         self._older_text = 0
         self._past: _Past | None = None
+        self._between: list[LogEntry] = []
+        """What the log has let go of since the last page came."""
         self._last: Sequence[LogEntry] = ()
+        self._made_before: dict[Hashable, tuple[Hashable, Block]] = {}
         self._made: dict[Hashable, tuple[Hashable, Block]] = {}
         self._blocks: list[Block] = []
         self.attempt: int | None = None
@@ -147,6 +153,7 @@ class Transcript:
             for fact in sorted((fact for fact in facts if fact.seq is not None), key=lambda fact: fact.seq or 0)
             if oldest is None or (fact.seq or 0) < oldest
         ]
+        self._join()
         self._older[:0] = new
         self._older_text += sum(len(entry.text) for entry in new)
         self._past = None
@@ -168,9 +175,11 @@ class Transcript:
         past = self._past
         cards = dict(past.cards)
         lengths = {key: len(group.entries) for key, group in cards.items()}
-        groups = _grouped(entries, cards)
+        groups = _grouped([*self._between, *entries], cards)
         if past.attempt != self.attempt or past.blocks is None:
-            past.attempt, past.blocks = self.attempt, self._blocks_of(past.groups, {})
+            made_before: dict[Hashable, tuple[Hashable, Block]] = {}
+            past.attempt, past.blocks = self.attempt, self._blocks_of(past.groups, made_before)
+            self._made_before = made_before
         grown = [key for key, length in lengths.items() if len(cards[key].entries) > length]
         # A call may stand in the past and its output in the log.
         before = self._regrown(past, grown)
@@ -187,7 +196,7 @@ class Transcript:
             if self.attempt is not None and group.attempt not in (None, self.attempt):
                 continue
             stamp = self._stamp(group)
-            known = self._made.get(group.key)
+            known = self._made.get(group.key) or self._made_before.get(group.key)
             block = known[1] if known is not None and known[0] == stamp else self._make(group)
             made[group.key] = stamp, block
             blocks.append(block)
@@ -204,19 +213,34 @@ class Transcript:
         """Where older entries are here, those that the log lets go of join them, so that no hole comes between."""
         last, self._last = self._last, entries
         first = next((entry.fact.seq for entry in entries if entry.fact.seq is not None), None)
-        newest = self._older[-1].fact.seq if self._older else None
+        newest = self._between[-1].fact.seq if self._between else self._older[-1].fact.seq if self._older else None
         if newest is None or first is None or newest + 1 >= first:
             return
         dropped = [entry for entry in last if entry.fact.seq is not None and newest < entry.fact.seq < first]
         if not dropped and self._session.log.left_out:
             self._forget()
             return
-        self._older += dropped
-        self._older_text += sum(len(entry.text) for entry in dropped)
-        self._past = None if dropped else self._past
+        self._between += dropped
+        if len(self._between) > _BETWEEN:
+            self._join()
+
+    def _join(self) -> None:
+        """What the log has let go of is past as well. Not with each event: all of the past is gone through for it."""
+        self._older += self._between
+        self._older_text += sum(len(entry.text) for entry in self._between)
+        self._between = []
+        self._past = None
+        over = len(self._older) - KEEP_OLDER - _BETWEEN
+        if over > 0 or self._older_text > 2 * KEEP_OLDER_TEXT:
+            # The source has it still.
+            going = max(over, len(self._older) // 2 if self._older_text > 2 * KEEP_OLDER_TEXT else 0)
+            self._older_text -= sum(len(entry.text) for entry in self._older[:going])
+            del self._older[:going]
+            self.more_before = True
 
     def _forget(self) -> None:
         self._older, self._older_text, self._past, self.more_before = [], 0, None, None
+        self._between, self._made_before = [], {}
 
     def _stamp(self, group: _Group) -> Hashable:
         """What the block is made from: while this is the same, so is the block."""

@@ -221,10 +221,12 @@ class Lookout(Screen[None]):
             self.open_card(self._sight.shown.key)
             return
         request = self._sight.waiting_here()
-        if request is None or (self._sight.shown is not None and self.pane is self._board.card):
+        if request is None:
             self.open_session()
         elif self._sight.shown is None or self._sight.shown.key != request.key:
             self.open_card(request.key)
+        elif self.pane is self._board.card:
+            self.open_session()
         else:
             self.set_focus(self._board.card, scroll_visible=False)
 

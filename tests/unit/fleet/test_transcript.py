@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -309,6 +310,21 @@ def test_what_the_log_lets_go_of_stays_behind_the_pages() -> None:
         taken(made, host)
     numbers = [block.key[1] for block in blocks(made) if isinstance(block.key, tuple)]
     assert numbers == list(range(oldest - 10, host.seqs["s1"] + 1))
+
+
+def test_what_is_kept_of_the_past_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.fleet.transcript.KEEP_OLDER", 500)
+    host, made = long(KEEP + SLACK + 300)
+    oldest = made.oldest
+    assert oldest is not None
+    made.prepend("e1", page(host, 1, oldest - 1), more=False)
+    for _ in range(20):
+        host.events("s1", *({"kind": "message", "text": "x"} for _ in range(SLACK)))
+        taken(made, host)
+    assert len(made) < KEEP + 500 + 2 * KEEP + SLACK
+    assert made.more_before
+    numbers = [block.key[1] for block in blocks(made) if isinstance(block.key, tuple)]
+    assert numbers == list(range(numbers[0], host.seqs["s1"] + 1)), "without a hole"
 
 
 def test_a_call_that_began_in_the_past_goes_on_in_its_block() -> None:
