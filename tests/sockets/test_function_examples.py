@@ -16,11 +16,11 @@ PATIENCE_S = 60.0
 
 
 @asynccontextmanager
-async def example(name: str, folder: Path) -> AsyncIterator[Operator]:
+async def example(name: str, folder: Path, *words: str) -> AsyncIterator[Operator]:
     """The example as a program of its own, and an operator; ended by Ctrl-C, which must be quiet."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(EXAMPLES / name), cwd=folder, stdout=pipe, stderr=pipe
+        sys.executable, str(EXAMPLES / name), *words, cwd=folder, stdout=pipe, stderr=pipe
     )
     try:
         async with asyncio.timeout(PATIENCE_S):
