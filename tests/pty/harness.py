@@ -51,6 +51,7 @@ KEYS: Final[Mapping[str, bytes]] = {
     "pageup": b"\x1b[5~",
     "pagedown": b"\x1b[6~",
     "backspace": b"\x7f",
+    "delete": b"\x1b[3~",
     "ctrl+c": b"\x03",
     "ctrl+l": b"\x0c",
     "ctrl+z": b"\x1a",

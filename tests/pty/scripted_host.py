@@ -24,7 +24,11 @@ PROFILE: Final[Mapping[str, Any]] = {
     "resume": {},
     "interrupt": {},
     "stop": {"kill": True},
-    "reseed": {"modes": ["clear"]},
+    "reseed": {"modes": ["clear", "rewind", "replace", "compact", "model"]},
+    "budget": {"tokens": True, "turns": True},
+    "fork": {},
+    "notify": {},
+    "delete": {},
     "approve": {},
     "answer": {},
 }
@@ -68,7 +72,10 @@ class ScriptedHost:
         word = self.word
         host = {"name": word(), "version": word(), "instance": "one"}
         welcome = {"type": "welcome", "protocol": "watchfloor.v1", "host": host, "principal": word()}
-        profile = {"capabilities": {**PROFILE, "teleport": {word(): word()}}, "traits": {}}
+        field = {"name": word(), "type": "text", "label": word()}
+        acts = [{"id": f"{n}-{word()}", "label": word(), "effect": word(), "fields": [field]} for n in range(6)]
+        offered = {**PROFILE, "act": {"acts": acts}, "teleport": {word(): word()}}
+        profile = {"capabilities": offered, "traits": {}}
         return [
             {**welcome, "role": "operator", "pos": self._pos, "heartbeat_s": 15, "now": NOW},
             {"type": "profiles", "profiles": {"p": profile}},

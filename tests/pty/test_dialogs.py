@@ -107,7 +107,7 @@ def test_what_is_left_goes_nowhere(env: dict[str, str]) -> None:
         step(terminal, "c", "clear 00calm")
         terminal.press("escape")
         terminal.wait_gone("clear 00calm", SLOW_S)
-        terminal.write(b"\x1b[3~")
+        terminal.press("delete")
         terminal.wait_for("delete 00calm", SLOW_S)
         terminal.wait_for("is deleted for good", SLOW_S)
         terminal.press("escape")

@@ -81,8 +81,9 @@ class Walk:
         self.keys("escape", "home", "j", "enter", "G")
         self.terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE), SLOW_S)
         self.asked("A", "down", "down")
-        for key in "DsRX":
+        for key in ("D", "s", "R", "X", "b", "F", "delete"):
             self.asked(key)
+        self.asked("m", "down", "down")
         self.keys("y")
 
     def question(self) -> None:
