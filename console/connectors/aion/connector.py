@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
 from console.connectors.aion import offers
 from console.connectors.aion.acting import Acting
-from console.connectors.aion.feed import Feed, Session
-from console.connectors.aion.following import SETTLE_S, Attending, past
-from console.connectors.aion.history import Attempt, Workflow, seq_of
+from console.connectors.aion.attendance import Attendance
+from console.connectors.aion.feed import Feed
+from console.connectors.aion.history import Workflow, seq_of
 from console.connectors.aion.reading import Elided, Json, obj, text
 from console.connectors.aion.server import Refused, Server
 from console.connectors.aion.sockets import Following
@@ -37,8 +37,6 @@ LOOKS: Final = 100
 """Workflows at whose agents is looked at a time."""
 LATEST: Final = 200
 """Workflows that ended and are shown, of each namespace."""
-RECENT: Final = 20
-"""Sessions that ended and whose past is read without anybody looking, where everything is followed."""
 _log = logging.getLogger(__name__)
 
 
@@ -58,19 +56,18 @@ class AionSource:
         self._address = address_of(target, SCHEMES)
         self._target = target
         self._mirror = mirror
-        self._everything = target.record is Record.ALL
-        self.settle_s = SETTLE_S
         self.feed: Final = Feed(mirror)
         self.acting: Final = Acting(self.feed, mirror, lambda: self.server, self._read_live)
+        self.attendance: Final = Attendance(
+            self.feed,
+            mirror,
+            lambda: self.server,
+            self._in_background,
+            everything=target.record is Record.ALL,
+        )
         self._server: Server | None = None
         self._namespaces: dict[str, asyncio.Task[None]] = {}
-        self._watched: set[str] = set()
-        self._attending: dict[tuple[str, int], tuple[Attending, asyncio.Task[None]]] = {}
-        self._finished: set[tuple[str, int]] = set()
-        self._opened = False
         self._turn = 0
-        self._old: set[tuple[str, int]] = set()
-        """Attempts that were over before we came: they are read when somebody looks."""
         self._dirty: set[str] = set()
         self._changed: dict[str, str] = {}
         """When a workflow whose history is to be read was changed, in the server's words."""
@@ -105,14 +102,7 @@ class AionSource:
             raise Unreachable(f"{server.where} does not say what it has now: {refused}") from None
         await self._read_dirty()
         await self._read_lives()
-        # What waits for a human is read before anything is shown: the command line looks once only.
-        await asyncio.gather(*(self._read_questions(session) for session in self.feed.sessions.values()))
-        if self._everything:
-            for session in self._recent() if not self._opened else ():
-                self._in_background(self._fetch(session))
-            self._old |= {key for key in self._ended() if not self._opened}
-        self._opened = True
-        self._attend(self.feed.workflows)
+        await self.attendance.begin()
 
     async def run(self) -> None:
         assert self._fault is not None  # noqa: S101 - it was opened
@@ -133,8 +123,9 @@ class AionSource:
             await asyncio.gather(*ours, return_exceptions=True)
 
     async def close(self) -> None:
-        tasks = [*self._namespaces.values(), *(task for _, task in self._attending.values()), *self._working]
-        self._namespaces, self._attending = {}, {}
+        tasks = list(self._working)
+        self._namespaces = {}
+        self.attendance.end()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -155,7 +146,7 @@ class AionSource:
         return handled
 
     async def watch(self, session: str) -> None:
-        self._watched.add(session)
+        self.attendance.watched.add(session)
         known = self.feed.sessions.get(session)
         if known is None:
             return
@@ -164,11 +155,11 @@ class AionSource:
             await self._read_live(known.workflow)
         except Refused as refused:
             raise ConnectionLost(str(refused)) from None
-        self._attend([known.workflow.key])
-        await self._fetch(known)
+        self.attendance.attend([known.workflow.key])
+        await self.attendance.fetch(known)
 
     async def unwatch(self, session: str) -> None:
-        self._watched.discard(session)
+        self.attendance.watched.discard(session)
 
     # --- lists
 
@@ -275,7 +266,7 @@ class AionSource:
             await self._read_dirty()
             changed |= self._relive
             await self._read_lives()
-            self._attend(changed & self.feed.workflows.keys())
+            self.attendance.attend(changed & self.feed.workflows.keys())
 
     def _to_look_at(self) -> set[str]:
         """The workflows whose agents may have come or gone without a word, so many at a time, one after the other."""
@@ -336,92 +327,7 @@ class AionSource:
         for run in list(dict.fromkeys([*workflow.runs[-1:], workflow.run])):
             self.feed.retained(workflow, run, await self.server.transcripts(workflow.namespace, workflow.id, run))
 
-    # --- transcripts
-
-    def _attend(self, workflows: Iterable[str]) -> None:
-        """Follow the attempts that live and that somebody wants to see, and end with those that are over."""
-        for session in [each for key in workflows for each in self.feed.sessions_of(self.feed.workflows[key])]:
-            if not (self._everything or session.id in self._watched or self._may_ask(session)):
-                continue
-            for attempt in list(session.activity.attempts.values()):
-                key = (session.id, attempt.number)
-                alive = self.feed.alive(session, attempt.number) and not attempt.end
-                if alive and key not in self._attending:
-                    attending = Attending(self.server, self.feed, self._mirror, session, attempt.number, self.settle_s)
-                    task = self._in_background(self._attended(attending, session, attempt))
-                    self._attending[key] = (attending, task)
-                elif key in self._attending:
-                    if self._gone(session, attempt):
-                        self._attending[key][0].over()
-                elif attempt.end and key not in self._old and key not in self._finished:
-                    # It was over before anybody could follow it.
-                    self._old.add(key)
-                    self._in_background(self._fetch_late(session))
-
-    def _may_ask(self, session: Session) -> bool:
-        """Can its agent be answered? Then what it asks must not be missed, whether anybody looks or not."""
-        live = self.feed.live.get(session.workflow.key, {})
-        mine = (session.activity.run, session.activity.id)
-        return any(axes[:2] == mine and offers.APPROVAL in primitives for axes, primitives in live.items())
-
-    async def _read_questions(self, session: Session) -> None:
-        latest = session.latest
-        if latest is None or not self._may_ask(session):
-            return
-        async with self._gate:
-            try:
-                await past(self.server, self.feed, session, latest.number)
-            except Refused as refused:
-                _log.info("the transcript of %r cannot be read: %s", session.id, refused)
-
-    def _gone(self, session: Session, attempt: Attempt) -> bool:
-        """Is the attempt over? One that no worker holds may come back."""
-        ended = bool(attempt.end) or (session.workflow.over or session.activity.run != session.workflow.run)
-        return ended and (bool(attempt.end) or not self.feed.alive(session, attempt.number))
-
-    async def _attended(self, attending: Attending, session: Session, attempt: Attempt) -> None:
-        key = (session.id, attempt.number)
-        try:
-            await self._fetch(session)
-            await attending.run()
-            self.feed.finish(session, attempt)
-            self._finished.add(key)
-        except Refused as refused:
-            _log.info("the transcript of %r cannot be read: %s", session.id, refused)
-        finally:
-            self._attending.pop(key, None)
-
-    def _ended(self) -> list[tuple[str, int]]:
-        return [
-            (session.id, attempt.number)
-            for session in self.feed.sessions.values()
-            for attempt in session.activity.attempts.values()
-            if attempt.end
-        ]
-
-    def _recent(self) -> list[Session]:
-        ended = [session for session in self.feed.sessions.values() if (session.latest or Attempt(0)).end]
-        return sorted(ended, key=lambda session: -(session.latest or Attempt(0)).ended_at)[:RECENT]
-
-    async def _fetch_late(self, session: Session) -> None:
-        await asyncio.sleep(self.settle_s)
-        async with self._gate:
-            await self._fetch(session)
-
-    async def _fetch(self, session: Session) -> None:
-        """Read the attempts that are over, oldest first."""
-        for number in sorted(session.activity.attempts):
-            attempt, key = session.activity.attempts[number], (session.id, number)
-            if key in self._attending or key in self._finished or self.feed.alive(session, number):
-                continue
-            try:
-                await past(self.server, self.feed, session, number)
-            except Refused as refused:
-                _log.info("the transcript of %r cannot be read: %s", session.id, refused)
-                continue
-            if self._gone(session, attempt):
-                self.feed.finish(session, attempt)
-                self._finished.add(key)
+    # --- tasks
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
