@@ -208,19 +208,27 @@ class TextPrompt(Vertical):
         """What is written so far."""
         return self._secret.value if self._is_secret else self._area.text
 
-    def ask(self, label: Clean, *, initial: Clean | None = None, secret: bool = False) -> None:
+    def ask(
+        self,
+        label: Clean,
+        *,
+        initial: Clean | None = None,
+        secret: bool = False,
+        enter: Clean = Clean("sends"),  # noqa: B008 - an immutable text
+    ) -> None:
         """Show the prompt, empty or with `initial`, and take the focus.
 
         Args:
             label: What is asked for, and to whom it goes.
             initial: The text to begin with.
             secret: Do not show what is written; one line only.
+            enter: What enter does.
         """
         if not self.is_open:
             self._before = self.screen.focused
         self._is_secret = secret
         # ctrl+j is the one key for a line break that every terminal can send.
-        self._label.say(label, "enter sends  esc leaves" + ("" if secret else "  ctrl+j new line"))
+        self._label.say(label, f"enter {enter}  esc leaves" + ("" if secret else "  ctrl+j new line"))
         self._area.display = not secret
         self._secret.display = secret
         self._area.text = "" if secret else (initial or "")

@@ -96,7 +96,7 @@ def act_on(desk: Desk, session: Session, act: Act) -> None:
             done=lambda given, drafts: _sure(desk, session, act, given, drafts),
             ended=ended,
             whose=(Primitive.ACT, act.id, session.key, session.attempt),
-            last=Clean("goes on; nothing happens yet"),
+            last=Clean("goes on"),
         ),
     )
 
@@ -229,6 +229,7 @@ def _subscriber(desk: Desk, session: Session) -> None:
             title=((Clean("id of a session"), "plain"),),
             about=((Clean(f"which session is told of {named(desk, session)}?"), "plain"),),
             text=TextBox(check=written),
+            enter=Clean("goes on"),
             then=lambda answer: _news(desk, session, answer.text.strip(), clean_line(answer.text.strip())),
             ended=changed(desk, session),
             draft=(Primitive.NOTIFY, session.key, session.attempt),

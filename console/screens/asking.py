@@ -71,7 +71,7 @@ class Ask:
     many: bool = False
     needed: bool = False
     text: TextBox | None = None
-    enter: Clean = Clean("send")  # noqa: RUF009 - an immutable text
+    enter: Clean = Clean("sends")  # noqa: RUF009 - an immutable text
     ended: Callable[[], Clean] = lambda: NOTHING
     name: str = ""
     draft: Hashable = None

@@ -63,6 +63,7 @@ def _send(desk: ManyDesk, keys: Sequence[SessionKey]) -> None:
             title=((Clean(f"send to {len(keys):,} marked {_sessions(len(keys))}"), "plain"),),
             about=((Clean("to whom it goes is asked once it is written"), "quiet"),),
             text=TextBox(check=written),
+            enter=Clean("goes on"),
             then=lambda answer: _preflight(desk, Primitive.SEND, keys, drafts=[draft], text=answer.text),
             draft=draft,
         )

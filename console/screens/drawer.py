@@ -127,7 +127,7 @@ class Drawer(Vertical):
         if ask.text is None:
             self.screen.set_focus(choices, scroll_visible=False)
         else:
-            prompt.ask(_joined(ask.title), initial=Clean(written), secret=ask.text.secret)
+            prompt.ask(_joined(ask.title), initial=Clean(written), secret=ask.text.secret, enter=ask.enter)
 
     def fit_height(self) -> None:
         """Give the question the lines that it needs, up to a share of the screen."""

@@ -165,6 +165,7 @@ def fork(desk: Desk, session: Session) -> None:
                 (Clean("it begins with what this one remembers; this one goes on as it is"), "quiet"),
                 (Clean("left empty its source names it"), "quiet"),
             ),
+            enter=Clean("forks it"),
             text=TextBox(check=lambda text: Clean("one line is wanted") if "\n" in text.strip() else NOTHING),
             then=lambda answer: desk.submit(made(answer.text), drafts=drafts),
             ended=changed(desk, session),

@@ -124,7 +124,7 @@ async def test_a_question_is_answered_in_words(host: Host, tmp_path: Path) -> No
         await console.armed()
         await console.press("o")
         await _choose(console, "3")
-        await console.until(lambda: "enter sends" in console.asking, "a text box opens")
+        await console.until(lambda: "enter answers" in console.asking, "a text box opens")
         await console.type("dry run first")
         await console.press("enter")
         await console.until(lambda: answers, "the agent has its answer")
