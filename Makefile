@@ -31,6 +31,7 @@ bench: run-env
 	.venv/bin/python -m benchmarks.first_frame
 	.venv/bin/python -m benchmarks.key_latency
 	.venv/bin/python -m benchmarks.roster
+	.venv/bin/python -m benchmarks.transcript
 
 screenshots: dev-env
 	.venv/bin/python -m tests.screens.screenshots $(ARGS)
