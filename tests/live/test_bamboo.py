@@ -90,6 +90,7 @@ async def test_a_running_session_is_given_a_word_and_is_deleted(line: str) -> No
         id = await worker(server, seen)
         read = {"call": "Read", "args": {"file_path": str(server.peer.notes)}, "id": "call_read", "gate": "read"}
         await send(seen, id, read, {"say": "Read.", "gate": "end"})
+        await native(seen, id, "running")
         steered = await seen.do(id, DoSend(text="Be brief."))
         assert (steered.outcome, steered.info["delivery"]) == (OutcomeKind.APPLIED, "steered")
         server.release("read")

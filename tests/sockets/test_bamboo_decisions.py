@@ -254,7 +254,7 @@ async def test_a_person_decides_for_a_child_where_the_server_asks_one() -> None:
         assert done.outcome is OutcomeKind.APPLIED
         assert seen.requests[subject.id].decision is not None
         server.channel(parent.id, {**asked, **about, "request_id": "q2"})
-        await seen.until(lambda: seen.open(child.id))
+        await seen.until(lambda: [request.subject["id"] for request in seen.open(child.id)] == ["child/q2/0"])
         late = await seen.decide(child.id, "Deny")
         assert late.outcome is OutcomeKind.STALE_TARGET
         assert "not delivered" in (late.reason or "")
@@ -286,9 +286,9 @@ async def test_a_childs_request_is_decided_by_its_version_where_there_is_one() -
         (sent,) = called(server, "/child-approval")
         assert (sent.body["expected_version"], sent.body["child_attempt"]) == (77, 1)
         server.quietly(parent.id, {"type": "child_approval_changed", "status": "pending", **about, "request_id": "q2"})
-        _, second = await seen.asked(child.id)
+        await seen.until(lambda: [request.subject["id"] for request in seen.open(child.id)] == ["child/q2/1"])
         server.quietly(
             parent.id,
             {"type": "child_approval_changed", "status": "expired", "reason": "too late", **about, "request_id": "q2"},
         )
-        await seen.until(lambda: seen.requests[second.id].state is RequestState.WITHDRAWN)
+        await seen.until(lambda: seen.requests["child/q2/1"].state is RequestState.WITHDRAWN)

@@ -71,6 +71,7 @@ class Feed:
         id = text(info, "id") or ""
         if not id:
             return
+        known = id in self.sessions
         session = self._known(id, info)
         if flag(info, "is_running") is False and session.interrupting is None:
             # One that is being interrupted says so at once, long before its tool at work has given way.
@@ -82,6 +83,10 @@ class Feed:
         else:
             self._asks(session, pending)
         self.show(session)
+        if not known:
+            for child in [one for one in self.sessions.values() if text(one.info, "parent_session_id") == id]:
+                # It was heard of first.
+                self.show(child)
 
     def _known(self, id: str, info: Json) -> Session:
         session = self.sessions.setdefault(id, Session(id))
