@@ -1,9 +1,10 @@
 """An agent of the Agent Client Protocol that does what its prompts say: one command a line.
 
-Run as a program. `say T`, `think T`, `plan A, B`, `run CMD` (asks first), `free CMD` (does not ask), `edit F T` (asks
-to write T to F), `hang` (until it is cancelled), `deaf` (not even then), `fault` (answers the cancel with an error),
-`error`, `reason R`, `crash`, `leave`, `mute` (closes its output), `garbage`, `long N`, `unknown`, `stderr T`, `usage`,
-`tools` (asks for what this client does not have), `odd` (a permission without options), `prompts` (what it remembers).
+Run as a program. `say T`, `think T`, `plan A, B`, `run CMD` (asks first), `later CMD` (asks when the turn is over),
+`free CMD` (does not ask), `edit F T` (asks to write T to F), `hang` (until it is cancelled), `deaf` (not even then),
+`fault` (answers the cancel with an error), `error`, `reason R`, `crash S`, `leave`, `mute` (closes its output),
+`garbage`, `long N`, `unknown`, `stderr T`, `usage`, `tools` (asks for what this client does not have), `odd` (a
+permission without options), `prompts` (how many it remembers).
 
 `--load`, `--resume`: it takes up sessions, from the file named. `--auth`: it wants a login. `--version N`: of the
 protocol. `--late F`: it says nothing before the file is there.
@@ -42,6 +43,7 @@ class Scripted:
         self.cancelled = asyncio.Event()
         self.calls = 0
         self.prompts: list[str] = []
+        self.later: list[asyncio.Task[Any]] = []
 
     def on_connect(self, conn: Client) -> None:
         self.client = conn
@@ -141,6 +143,13 @@ class _Turn:
             return None
         await self._execute(call, command)
         return None
+
+    async def do_later(self, command: str) -> None:
+        async def run() -> None:
+            await asyncio.sleep(0.1)
+            await self.do_run(command)
+
+        self.agent.later.append(asyncio.create_task(run()))
 
     async def do_free(self, command: str) -> None:
         call = self._new_call()

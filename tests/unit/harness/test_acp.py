@@ -263,6 +263,21 @@ async def test_it_has_no_files_and_no_terminal_of_ours(start: Start) -> None:
     assert port.one(Message).text == "refused -32601 refused -32601 "
 
 
+async def test_what_is_asked_between_two_turns_is_for_operators_too(start: Start, tmp_path: Path) -> None:
+    port = FakePort()
+    session = await start(port)
+    await session.intervene(port.wake("later touch out"))
+    await port.until_log("ended")
+    subject = await port.open_request()
+    assert port.requests[subject.id].blocks is False
+    await session.intervene(port.wake("say meanwhile", turn="t2"))
+    await port.until(lambda: port.log.count("ended") == 2)
+    assert subject.id in port.requests
+    await session.intervene(port.decide(subject, "once"))
+    await port.until(lambda: port.all(ToolResult))
+    assert (tmp_path / "out").exists()
+
+
 async def test_a_permission_that_nobody_could_decide_is_refused(start: Start) -> None:
     port = FakePort()
     session = await start(port)

@@ -72,6 +72,8 @@ class Open:
 
     end: asyncio.Future[str | None]
     call: Call
+    turn: Turn | None
+    """In which it was asked; None: between two turns."""
 
 
 class _Client:
@@ -229,10 +231,11 @@ class AcpSession:
         if turn.timer is not None:
             turn.timer.cancel()
         self._tell(turn.updates.end(status, cut=cut), turn)
-        for request in list(self._open):
-            with suppress(AgentError):
-                self._port.withdraw(request, "the turn is over")
-            self._settle(request, None)
+        for request, waiting in list(self._open.items()):
+            if waiting.turn is turn:
+                with suppress(AgentError):
+                    self._port.withdraw(request, "the turn is over")
+                self._settle(request, None)
 
     def _cancel(self, turn: Turn) -> None:
         if turn.cancelled:
@@ -276,16 +279,19 @@ class AcpSession:
         if fault is not None:
             self.notice(f"a permission request of the agent was refused: {fault}")
             raise RequestError.invalid_params({"details": fault})
-        if turn is None or turn.cancelled or self._ending is not None:
+        if self._ending is not None or (turn is not None and turn.cancelled):
             return None
-        call = turn.updates.learn(told)
-        self._tell((*turn.updates.close(), *turn.updates.announce(told, gated=True)), turn)
+        # Some agents go on after they have ended a turn; what they ask then is for operators all the same.
+        updates = self._between if turn is None else turn.updates
+        call = updates.learn(told)
+        self._tell((*updates.close(), *updates.announce(told, gated=True)), turn)
         asked = subject(self._port.session_id, self._port.attempt, told, call, options)
         about = given(about=explained(told))
         end: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._open[asked.id] = Open(end, turn.updates.calls.get(told.tool_call_id, call))
+        self._open[asked.id] = Open(end, updates.calls.get(told.tool_call_id, call), turn)
         try:
-            self._port.ask(RequestModel.ask(asked, asked_at=self._port.now(), **about))
+            now = self._port.now()
+            self._port.ask(RequestModel.ask(asked, asked_at=now, blocks=turn is not None, **about))
             return await end
         except AgentError:  # a newer attempt runs, or nothing does
             return None
