@@ -1,7 +1,7 @@
 # All paths are relative, so that the project may lie in a folder with spaces in its name.
 # PYTHON=... names the interpreter to build on (make hands it on); ARGS=... goes to the program that a target starts.
 
-.PHONY: help console test check bench screenshots peer-dagger peer-codex peer-aion peer-bamboo clean run-env dev-env
+.PHONY: help console test check bench screenshots peer-dagger peer-codex peer-hermes peer-aion peer-bamboo clean run-env dev-env
 
 help:
 	@echo 'make console      set up, and start the console with its demo fleet'
@@ -13,6 +13,7 @@ help:
 	@echo 'make peer-codex   install the Codex app-server for the live tests, outside of this folder'
 	@echo 'make peer-aion    build the aion server for the live tests, outside of this folder; it takes half an hour'
 	@echo 'make peer-bamboo  build a bamboo server for the live tests, outside of this folder; it takes half an hour'
+	@echo 'make peer-hermes  install the Hermes agent for the live tests, outside of this folder'
 	@echo 'make clean        remove the environment and all caches'
 
 console: run-env
@@ -41,6 +42,9 @@ peer-dagger: dev-env
 
 peer-codex:
 	@sh tests/peers/codex_install.sh
+
+peer-hermes: dev-env
+	@sh tests/peers/hermes_install.sh .venv/bin/python
 
 peer-aion:
 	@sh tests/peers/aion_install.sh
