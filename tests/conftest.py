@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,11 @@ FOLDERS = {
     "XDG_STATE_HOME": "state",
 }
 OF_THE_USER = ("NO_COLOR", "WATCHFLOOR_CONFIG", "WATCHFLOOR_REDUCED_MOTION", "WATCHFLOOR_TOKEN", "XDG_RUNTIME_DIR")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Most of the time of these tests goes by in waiting for processes, so that a core bears more than one of them."""
+    return max(4, 2 * (os.cpu_count() or 1))
 
 
 @pytest.fixture(scope="session", autouse=True)

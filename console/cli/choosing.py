@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from console.fleet.decide import option_deny
 from console.fleet.facts import OptionFact, Refusal, RequestFact
 from watchfloor.text import clean_line
 from watchfloor.words import OptionKind, OutcomeKind, Scope
@@ -18,7 +19,9 @@ def choose(verb: str, fact: RequestFact, named: str | None) -> str | Refusal | N
         return _fitting(denies, fact, named)
     if denies:
         options = [option for option in fact.options if option.kind is OptionKind.DENY]
-        return _only(options, options, "denies", "deny")
+        # A denial for longer than the turn is as much a rule as a wide permission: the keys do not take it, either.
+        narrow = options if option_deny(fact) is not None else []
+        return _only(narrow, options, "denies just this", "deny")
     options = [option for option in fact.options if option.kind is OptionKind.ALLOW]
     once = [o for o in options if o.scope is Scope.ONCE and not o.persists and not o.confirm]
     return _only(once, options, "allows just this, once", "allow just this, once")

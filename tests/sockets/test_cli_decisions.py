@@ -234,6 +234,7 @@ async def test_what_is_not_advertised_is_refused_before_it_is_sent(ann: Program)
             "several options that deny; name one with --option: no (deny, once), never (deny",
         ),
         ("deny", (ONCE, NO, NEVER), ("--option", "never"), 0, "applied"),
+        ("deny", (ONCE, NEVER), (), 6, "no option that denies just this; name one with --option: never (deny"),
         ("deny", (ONCE,), (), 6, "the request has no option that denies"),
         ("deny", (ONCE, NO), ("--option", "once"), 6, "once does not deny; use approve"),
         ("answer", (ONCE, NO), ("--text", "yes"), 6, "the request is an approval, not a question"),
