@@ -16,6 +16,7 @@ from websockets.typing import Subprotocol
 from watchfloor.canonical import subject_digest
 
 Frame = Mapping[str, Any]
+BEATS_EVERY_S: Final = 5.0
 NOW: Final = time.time_ns() // 1_000_000
 
 PROFILE: Final[Mapping[str, Any]] = {
@@ -197,9 +198,14 @@ class ScriptedHost:
     # --- the connection --------------------------------------------------------------------
 
     def talk(self, ws: ServerConnection) -> None:
-        """Serve one client until it leaves."""
+        """Serve one client until it leaves, and tell it now and then that this host lives."""
         try:
-            for message in ws:
+            while True:
+                try:
+                    message = ws.recv(BEATS_EVERY_S)
+                except TimeoutError:
+                    ws.send(json.dumps({"type": "beat", "now": NOW, "pos": self._pos}))
+                    continue
                 frame = json.loads(message)
                 self.told.append(frame)
                 for answer in self._answers(frame):

@@ -75,11 +75,18 @@ class Walk:
             self.keys("j", "j", "j", "j")
         self.keys("tab", "pagedown", "pagedown", "escape", "home")
 
+    def read(self) -> None:
+        """Open the card of the selected session, and read it from its beginning to its end."""
+        self.keys("enter")
+        self.terminal.wait_for(re.compile(r"^ +(armed|not before)", re.MULTILINE), SLOW_S)
+        self.keys("G")
+        self.terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE), SLOW_S)
+
     def cards(self) -> None:
         for _ in range(9):
             self.keys("i", "G", "home")
-        self.keys("escape", "home", "j", "enter", "G")
-        self.terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE), SLOW_S)
+        self.keys("escape", "home", "j")
+        self.read()
         self.asked("A", "down", "down")
         for key in ("D", "s", "R", "X", "b", "F", "delete"):
             self.asked(key)
@@ -87,8 +94,8 @@ class Walk:
         self.keys("y")
 
     def question(self) -> None:
-        self.keys("escape", "home", *["j"] * 6, "enter", "G")
-        self.terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE), SLOW_S)
+        self.keys("escape", "home", *["j"] * 6)
+        self.read()
         self.asked("o", "down", "down")
 
     def help(self) -> None:
@@ -100,8 +107,8 @@ class Walk:
 
     def declined(self, host: ScriptedHost) -> None:
         """Deny: the host declines, and says why in its own words."""
-        self.keys("escape", "home", "j", "enter", "G")
-        self.terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE), SLOW_S)
+        self.keys("escape", "home", "j")
+        self.read()
         self.keys("d")
         self.terminal.wait_until(host.commands, SLOW_S, what="the command")
         self.terminal.wait_for(re.compile(r"declined|refused"), SLOW_S)

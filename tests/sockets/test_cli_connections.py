@@ -6,11 +6,12 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
 
 from tests.sockets import kit
 from tests.sockets.cli_kit import ANN, Program, asked, hosting, writes
@@ -207,9 +208,10 @@ def _tells(*frames: HostFrame) -> AbstractAsyncContextManager[str]:
         await ws.recv()
         for frame in frames:
             await ws.send(encode(frame).decode())
-        while True:
-            await ws.send(encode(Beat(now=1, pos=9)).decode())
-            await asyncio.sleep(0.02)
+        with suppress(ConnectionClosed):
+            while True:
+                await ws.send(encode(Beat(now=1, pos=9)).decode())
+                await asyncio.sleep(0.02)
 
     return kit.host(handle)
 
