@@ -133,6 +133,7 @@ def wrap(text: str, width: int, *, seam: str = "") -> list[str]:
 
 
 def _wrap_paragraph(text: str, width: int, seam: str) -> list[str]:
+    text = flat(_expand_tabs(text))
     if width_of(text) <= width:
         return chop(text, width)
     lines: list[str] = []

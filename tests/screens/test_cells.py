@@ -102,3 +102,9 @@ def test_chop_takes_a_megabyte_of_tabs_whole() -> None:
     pieces = chop("\u00e9\t" * 400_000, 80)
     assert len(pieces) == 400_000 * 4 // 80
     assert all(cell_len(piece) == 80 for piece in pieces[:100] + pieces[-100:])
+
+
+def test_no_control_comes_out_of_a_long_paragraph() -> None:
+    text = "".join(wrap("[red]x[/red][red]x[/red][red]x[/red]a\tb c\x08d\r" * 3, 12))
+    assert text.isprintable()
+    assert "[red]x" in text
