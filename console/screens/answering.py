@@ -7,11 +7,12 @@ from typing import Any
 
 from console.fleet.facts import FieldFact, OptionFact
 from console.fleet.state import Request, Session
+from console.fleet.wording import name_of
 from console.screens.asking import Ask, Choice, Drafts, TextBox
 from console.screens.deciding import choice_keys, decision, ended, take_option
 from console.screens.desk import Desk
 from console.screens.form import Form, fill_in
-from console.screens.steering import name_of, written
+from console.screens.steering import written
 from watchfloor.text import Clean
 from watchfloor.words import OptionKind
 

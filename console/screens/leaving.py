@@ -7,8 +7,8 @@ from typing import Final
 
 from console.fleet.state import Session
 from console.fleet.store import Store
+from console.fleet.wording import name_of
 from console.screens.asking import Ask, Choice
-from console.screens.steering import name_of
 from watchfloor.text import Clean
 from watchfloor.words import TERMINAL
 from widgets.tones import Segment

@@ -10,6 +10,7 @@ from uuid import uuid4
 from console.fleet.facts import Intent, Refusal
 from console.fleet.gate import Gated
 from console.fleet.state import Session
+from console.fleet.wording import name_of
 from console.screens import effects
 from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
 from console.screens.desk import Desk
@@ -19,11 +20,6 @@ from widgets.tones import Segment
 
 Told: TypeAlias = Callable[[], tuple[Segment, ...]]
 """What stands in a question besides what has to be agreed to, read again all the time."""
-
-
-def name_of(session: Session) -> Clean:
-    """A session's name, or its id where it has none."""
-    return session.name or clean_line(session.key.session)
 
 
 def whom(desk: Desk, session: Session) -> Clean:
