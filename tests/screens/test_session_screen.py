@@ -11,7 +11,7 @@ import pytest
 
 from console.fleet.facts import SessionKey
 from console.fleet.log import KEEP, SLACK
-from console.pages import OlderPage
+from console.hub.pages import OlderPage
 from console.screens.help import HelpScreen
 from console.screens.quiet import QUIET_MS
 from console.screens.session import SessionScreen

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from console.fleet.facts import SessionKey
+from console.hub.pages import PAGE, Pages
 from console.intake import Intake
-from console.pages import PAGE, Pages
 from tests.unit.test_watching import Scene, key, scene  # noqa: F401 - a fixture
 from watchfloor.connector import Received
 from watchfloor.errors import ConnectionLost, ProtocolError

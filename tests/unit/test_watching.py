@@ -11,7 +11,7 @@ import pytest
 from console.audit import Audit
 from console.fleet.facts import SessionKey
 from console.hub import Hub
-from console.watching import AGAIN_MS, LEFT_MS, MOST, RESTS_MS, Order, Watches
+from console.hub.watching import AGAIN_MS, LEFT_MS, MOST, RESTS_MS, Order, Watches
 from tests.unit.test_supervisor import FakeConnector
 from watchfloor.connector import Received, Target
 from watchfloor.errors import ConnectionLost

@@ -1,43 +1,34 @@
-"""What stands between the sources and whoever looks at them: one fleet, a connection for each source, one audit.
-
-In: a connector's arrivals -> intake -> fleet -> `on_changes`. Out: an intent -> gate -> audit -> connector; what
-comes back goes into fleet and audit. The application and every verb of the command line work through a hub.
-
-Importing this module, and making a hub, loads no network library and no models; `start` does.
-"""
+"""The hub itself: what its parts do is tied together here, and interventions take their way through it."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import random
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from console.audit import Audit
 from console.fleet.apply import Fleet
 from console.fleet.changes import Changes
-from console.fleet.facts import ContactFact, Fact, FaultFact, Intent, Refusal, SessionKey
+from console.fleet.facts import ContactFact, Fact, Intent, Refusal, SessionKey
 from console.fleet.gate import ARM_MS, Gated, gate
-from console.fleet.state import NOTHING, Baseline, Trail
+from console.fleet.state import NOTHING, Trail
 from console.fleet.trail import unanswered_s
-from console.pages import OlderPage, Pages
-from console.watching import Order, Watches
+from console.hub.book import Book
+from console.hub.detail import Detail
+from console.hub.lines import HEARD, Lines
+from console.hub.refused import refused
+from console.hub.unfit import first_line, unfit
 from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import Contact, EffectState, Lifecycle, OutcomeKind, Primitive
+from watchfloor.words import Contact, EffectState, OutcomeKind
 
 if TYPE_CHECKING:
-    from console.connectors.supervisor import Item, Supervisor
+    from console.audit import Audit
+    from console.connectors.supervisor import Item
+    from console.hub.pages import OlderPage
     from watchfloor.connector import Clock, Target
     from watchfloor.protocol.frames import ClientFrame
 
-_log = logging.getLogger(__name__)
-
-_HEARD: Final = frozenset({Contact.LIVE, Contact.SILENT})
 TICK_S: Final = 0.5
 """How often the passing of time alone is looked at: overdue effects, gaps that did not fill."""
 
@@ -45,14 +36,6 @@ TICK_S: Final = 0.5
 def steady_ms() -> int:
     """Milliseconds of a clock that is never set."""
     return time.monotonic_ns() // 1_000_000
-
-
-@dataclass(slots=True)
-class _Line:
-    """One source: what keeps it connected, and the task in which that runs."""
-
-    supervisor: Supervisor
-    task: asyncio.Task[None]
 
 
 class Hub:
@@ -75,25 +58,21 @@ class Hub:
         on_changes: Callable[[Changes], None] | None = None,
         on_items: Callable[[str, Sequence[Item]], None] | None = None,
     ) -> None:
-        self.fleet: Final = Fleet(_unfit)
+        self.fleet: Final = Fleet(unfit)
         self.by: Final = by
         self.read_only: Final = read_only
         self.steady: Final = steady
         self._clock = clock
         self._audit = audit
         self._on_changes = on_changes
-        self._on_items = on_items
-        self._lines: dict[str, _Line] = {}
+        self._book = Book(audit, by)
+        self._detail = Detail(steady, self.send, self._reachable)
+        self._lines = Lines(clock, self._detail, take=self._take, on_items=on_items, given_up=self._give_up)
         self._unsent: dict[str, Gated] = {}
         """Commands that were begun and have not been handed on yet."""
-        self._told: dict[str, tuple[OutcomeKind | None, EffectState | None]] = {}
-        """What the audit file says of the commands that are not settled."""
         self._awaited: set[str] = set()
         """Commands whose word somebody waits for."""
         self._moved = asyncio.Event()
-        self._watches = Watches()
-        self._pages = Pages()
-        self._closing: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.Task[None] | None = None
 
     @property
@@ -122,7 +101,7 @@ class Hub:
             self._audit.open()
         self._audit.hide(target.token for target in targets if target.token is not None)
         for target in targets:
-            self._lines[target.name] = self._line(target)
+            self._lines.dial(target)
         if self._ticking is None:
             self._ticking = asyncio.create_task(self._tick_on(), name="hub")
 
@@ -133,12 +112,11 @@ class Hub:
     def heard(self, name: str) -> bool:
         """Does a connection to the source stand, silent or not?"""
         source = self.fleet.sources.get(name)
-        return source is not None and source.contact in _HEARD
+        return source is not None and source.contact in HEARD
 
     def address(self, name: str) -> str:
         """The URL at which the source is dialled; "" for one that was never started."""
-        line = self._lines.get(name)
-        return line.supervisor.target.url if line is not None else ""
+        return self._lines.address(name)
 
     def replace(self, target: Target) -> None:
         """Connect the source of this name to another address, or with another token, from now on. It keeps what is
@@ -146,94 +124,44 @@ class Hub:
 
         Raises KeyError for a source that was never started.
         """
-        self._part(self._lines[target.name])
         if target.token is not None:
             self._audit.hide([target.token])
-        self._watches.parted(target.name)
-        self._give_up(target.name, "another host has taken the place of the one that it was sent to")
-        self._lines[target.name] = self._line(target)
+        self._lines.replace(target)
 
     def let_go(self, name: str, why: str) -> None:
         """Dial the source no more: once its connection has ended it is lost for this reason, until it is replaced.
 
         Raises KeyError for a source that was never started.
         """
-        self._lines[name].supervisor.let_go(why)
-
-    def _part(self, line: _Line) -> None:
-        async def part() -> None:
-            await line.supervisor.close()
-            await line.task
-
-        parting = asyncio.create_task(part(), name=f"parting from {line.supervisor.target.name}")
-        self._closing.add(parting)
-        parting.add_done_callback(self._closing.discard)
+        self._lines.let_go(name, why)
 
     def _give_up(self, source: str, why: str) -> None:
         """Nobody can say any more what became of the commands that are on their way to the source."""
-        for id in list(self._told):
+        for id in self._book.open:
             trail = self.fleet.trails.get(id)
             if trail is not None and trail.target.source == source and trail.outcome is None:
                 self._tell(self.fleet.settle(id, OutcomeKind.UNKNOWN, Clean(why), self._clock()))
 
-    def _line(self, target: Target) -> _Line:
-        from console.connectors.registry import connector_for
-        from console.connectors.supervisor import ContactChange, Supervisor
-        from console.intake import Intake
-        from watchfloor.connector import Received
-
-        intake = Intake(target.name, self._clock)
-
-        def sink(items: Sequence[Item]) -> None:
-            if self._lines.get(target.name) is not line:
-                return  # another host is this source by now
-            if any(isinstance(item, ContactChange) and item.contact not in _HEARD for item in items):
-                self._watches.parted(target.name)
-            facts: list[Fact] = []
-            if self._on_items is not None:
-                try:
-                    self._on_items(target.name, items)
-                except Exception as fault:
-                    facts.append(_unfit(target.name, fault))
-            for item in items:
-                try:
-                    told = [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
-                    facts += told
-                    if isinstance(item, Received):
-                        self._pages.take(target.name, item.frame, told)
-                except Exception as fault:
-                    facts.append(_unfit(target.name, fault))
-            self._tell(self.fleet.apply(facts, self._clock()))
-
-        async def keep() -> None:
-            await supervisor.run()
-            if self._lines.get(target.name) is line and supervisor.let_go_for is not None:
-                self._give_up(target.name, supervisor.let_go_for)
-
-        rng = random.Random()  # noqa: S311 - spreads retries in time, nothing depends on its secrecy
-        supervisor = Supervisor(connector_for, target, sink, self._clock, rng)
-        line = _Line(supervisor, asyncio.create_task(keep(), name=f"source {target.name}"))
-        return line
+    def _take(self, facts: list[Fact]) -> None:
+        self._tell(self.fleet.apply(facts, self._clock()))
 
     def retry(self, source: str) -> None:
         """Try a lost source again at once."""
-        if (line := self._lines.get(source)) is not None:
-            line.supervisor.retry_now()
+        self._lines.retry(source)
 
     async def send(self, source: str, frame: ClientFrame) -> None:
         """Hand a frame that is no command (a watch, a query) to a source.
 
         Raises ConnectionLost where it certainly did not leave, KeyError for a source that was never started.
         """
-        await self._lines[source].supervisor.send(frame)
+        await self._lines.send(source, frame)
 
     def look(self, key: SessionKey | None, *, opened: bool = False) -> None:
         """The operator looks at this session: where that lasts, or it was `opened`, its source is asked for all of it.
 
         Costs nothing where nothing is to be sent, and may be called as often as the screen is painted.
         """
-        self._watches.look(key, self.steady(), opened=opened)
-        self._keep_watches()
+        self._detail.look(key, opened=opened)
 
     async def older(self, key: SessionKey, before: int, *, wait_s: float) -> OlderPage:
         """Events of a session before number `before`, as its source keeps them.
@@ -243,29 +171,11 @@ class Hub:
         """
         if key.source not in self._lines:
             raise ConnectionLost(f"not sent: {key.source} is not connected")
-        frame, page = self._pages.ask(key, self.fleet.sessions[key].epoch, before)
-        try:
-            await self.send(key.source, frame)
-            return await asyncio.wait_for(page, wait_s)
-        finally:
-            self._pages.forget(frame)
-
-    def _keep_watches(self) -> None:
-        for order in self._watches.due(self.steady(), self._reachable):
-            telling = asyncio.create_task(self._order(order), name=f"watch {order.key.session}")
-            self._closing.add(telling)
-            telling.add_done_callback(self._closing.discard)
+        return await self._detail.older(key, self.fleet.sessions[key].epoch, before, wait_s=wait_s)
 
     def _reachable(self, key: SessionKey) -> bool:
         session = self.fleet.sessions.get(key)
         return session is not None and not session.placeholder and key.source in self._lines and self.heard(key.source)
-
-    async def _order(self, order: Order) -> None:
-        try:
-            await self.send(order.key.source, order.frame())
-        except (ConnectionLost, ProtocolError):
-            if order.watch:
-                self._watches.failed(order.key, self.steady())
 
     async def close(self) -> None:
         """End every connection, and the audit file."""
@@ -273,9 +183,8 @@ class Hub:
             self._ticking.cancel()
             await asyncio.gather(self._ticking, return_exceptions=True)
             self._ticking = None
-        lines = list(self._lines.values())
-        await asyncio.gather(*(line.supervisor.close() for line in lines), return_exceptions=True)
-        await asyncio.gather(*(line.task for line in lines), *self._closing, return_exceptions=True)
+        await self._lines.close()
+        await self._detail.close()
         self._audit.close()
 
     # --- interventions ---------------------------------------------------------------------
@@ -296,11 +205,10 @@ class Hub:
             return known
         gated = self.gate(intent)
         if isinstance(gated, Refusal):
-            return self._refused(intent, gated)
-        if not self._audit.write("requested", intent.id, _asked(gated, self.by)) and self._audit.required:
-            reason = f'it cannot be written down, and audit = "required" is set: {self._audit.fault}'
-            return self._refused(intent, Refusal(OutcomeKind.UNDELIVERED, reason))
-        self._told[intent.id] = (None, None)
+            return refused(self.fleet, intent, gated, self._clock())
+        if (reason := self._book.requested(gated)) is not None:
+            refusal = Refusal(OutcomeKind.UNDELIVERED, reason)
+            return refused(self.fleet, intent, refusal, self._clock())
         self._unsent[intent.id] = gated
         self._tell(self.fleet.requested(intent, self._clock()))
         return self.fleet.trails[intent.id]
@@ -358,55 +266,32 @@ class Hub:
 
         target, id = gated.target, gated.id
         try:
-            await self._lines[target.source].supervisor.send(command(gated))
+            await self._lines.send(target.source, command(gated))
         except ConnectionLost as lost:
             changes = self.fleet.settle(id, OutcomeKind.UNDELIVERED, clean_line(str(lost)), self._clock())
         except (ProtocolError, ValidationError) as fault:
-            reason = clean_line(f"it cannot be written: {_first_line(fault)}")
+            reason = clean_line(f"it cannot be written: {first_line(fault)}")
             changes = self.fleet.settle(id, OutcomeKind.INVALID, reason, self._clock())
         else:
             changes = self.fleet.sent(id, self._clock())
         self._tell(changes)
-
-    def _refused(self, intent: Intent, refusal: Refusal) -> Trail:
-        """The trail of what never left; its session may not even be known."""
-        session = self.fleet.sessions.get(intent.target)
-        now = self._clock()
-        baseline = Baseline(
-            lifecycle=session.lifecycle if session else Lifecycle.UNKNOWN,
-            attempt=session.attempt if session else None,
-            turn=session.turn if session else None,
-            head=session.head if session else 0,
-        )
-        return Trail(
-            id=intent.id,
-            intent=intent,
-            target=intent.target,
-            request=None,
-            baseline=baseline,
-            requested_at=now,
-            acked_at=now,
-            outcome=refusal.outcome,
-            reason=clean_line(refusal.reason),
-            closed=True,
-        )
 
     # --- what happens ----------------------------------------------------------------------
 
     async def _tick_on(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._keep_watches()
+            self._detail.tick()
             now = self._clock()
             self._tell(self.fleet.tick(now))
             self._miss_words(now)
 
     def _miss_words(self, now: int) -> None:
         """What a source that is heard has not answered in time is unknown, unless somebody still waits for the word."""
-        for id in [id for id, (outcome, _) in self._told.items() if outcome is None and id not in self._awaited]:
+        for id in self._book.unanswered:
             trail = self.fleet.trails.get(id)
             source = self.fleet.sources[trail.target.source] if trail is not None else None
-            if trail is None or source is None or not source.live:
+            if id in self._awaited or trail is None or source is None or not source.live:
                 continue
             if (wait_s := unanswered_s(trail, source.contact_since, now)) is not None:
                 reason = Clean(f"no word came back within {wait_s:g} s")
@@ -417,83 +302,13 @@ class Hub:
             return
         for id in changes.trails:
             if (trail := self.fleet.trails.get(id)) is not None:
-                self._write_down(trail)
+                self._book.write(trail)
         self._moved.set()
         if self._on_changes is not None:
             self._on_changes(changes)
-
-    def _write_down(self, trail: Trail) -> None:
-        """Audit what has newly become of a command."""
-        outcome, effect = self._told.get(trail.id, (trail.outcome, trail.effect))
-        if trail.outcome is not outcome and trail.outcome is not None:
-            self._audit.write("outcome", trail.id, _became(trail))
-        if trail.effect is not effect and trail.effect not in (None, EffectState.PENDING):
-            self._audit.write("effect", trail.id, {"effect": trail.effect, "reason": trail.effect_text or None})
-        if trail.active:
-            self._told[trail.id] = (trail.outcome, trail.effect)
-        else:
-            self._told.pop(trail.id, None)
-
-
-def _unfit(source: str, fault: Exception) -> FaultFact:
-    """What arrived and could not be taken up, for the log and for the count of the source."""
-    reason = f"it could not be taken up: {type(fault).__name__}: {_first_line(fault)}"
-    at = traceback.extract_tb(fault.__traceback__)[-1:]
-    # One line and no more, however often a source does it.
-    _log.warning("%s: %s (%s)", source, reason, ", ".join(f"{place.filename}:{place.lineno}" for place in at))
-    return FaultFact(source, clean_line(reason), Clean(""))
 
 
 def _settled(trail: Trail) -> bool:
     if trail.outcome is None:
         return False
     return trail.effect not in (EffectState.PENDING, EffectState.OVERDUE) or trail.closed
-
-
-def _asked(gated: Gated, by: str) -> dict[str, object]:
-    """A command for the audit. What is filled in to answer or to act is left out: any of it may be secret."""
-    intent = gated.intent
-    fields: dict[str, object] = {
-        "by": by,
-        "source": gated.target.source,
-        "session": gated.target.session,
-        "attempt": gated.attempt,
-        "turn": gated.turn,
-        "primitive": gated.primitive,
-        "request": intent.request,
-        "option": gated.option.id if gated.option is not None else None,
-        "option_kind": gated.option.kind if gated.option is not None else None,
-        "digest": gated.digest,
-        "reason": intent.reason,
-        "note": intent.note,
-        "interrupt": intent.interrupt or None,
-        "kill": intent.kill or None,
-        "mode": intent.mode,
-        "to": intent.to,
-    }
-    if gated.primitive is Primitive.ANSWER:
-        fields["answers"] = sorted(intent.fields) if intent.fields is not None else None
-    elif gated.primitive is Primitive.SEND:
-        fields |= {"text": intent.text, "priority": gated.priority}
-    elif gated.primitive is Primitive.ACT:
-        fields |= {"act": intent.extra.get("act"), "fields": sorted(intent.extra.get("fields", ()))}
-    elif intent.extra:
-        fields["extra"] = sorted(intent.extra)
-    return fields
-
-
-def _became(trail: Trail) -> dict[str, object]:
-    fact = trail.fact
-    decided = fact.decided if fact is not None else None
-    return {
-        "outcome": trail.outcome,
-        "reason": trail.reason or None,
-        "info": dict(fact.info) if fact is not None and fact.info else None,
-        "decided_by": decided.by if decided is not None else None,
-        "decided_option": decided.option if decided is not None else None,
-        "decided_at": decided.at if decided is not None else None,
-    }
-
-
-def _first_line(fault: Exception) -> str:
-    return str(fault).partition("\n")[0]
