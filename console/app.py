@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -363,7 +364,7 @@ class Watchfloor(App[int]):
         return [*self._targets, Target(name=DEMO, url="")]
 
     def _begin(self) -> None:
-        self.run_worker(self._connect(), exit_on_error=True)
+        _: Worker[None] = self.run_worker(self._connect, exit_on_error=True)
 
     async def _connect(self) -> None:
         loading = asyncio.create_task(asyncio.to_thread(_load_network))
@@ -378,7 +379,7 @@ class Watchfloor(App[int]):
         await loading
         self.hub.start(targets)
         if self._discovery is not None:
-            self._looking = self.run_worker(self._discovery.run(self.hub), exit_on_error=True)
+            self._looking = self.run_worker(partial(self._discovery.run, self.hub), exit_on_error=True)
         self._collector.take_over(self._clock())
 
     def panic(self, *renderables: RenderableType) -> None:

@@ -21,6 +21,8 @@ def keep() -> None:
     root = logging.getLogger()
     if not any(isinstance(handler, _LogFile) for handler in root.handlers):
         root.addHandler(_LogFile())
+        # What Python itself would print of them is for us, and not for whoever operates.
+        logging.captureWarnings(True)
 
 
 class _LogFile(logging.Handler):

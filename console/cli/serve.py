@@ -14,6 +14,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from console.cli import logs, out
@@ -136,11 +137,16 @@ def run(args: Namespace) -> int:
     if shutil.which(args.program[0]) is None:
         raise Fail(f"there is no program {args.program[0]!r}", NO_PROGRAM)
     echo, ends = Echo(), _Ends()
+    patience: float | None = _LEAVES_IN_S
     try:
-        return asyncio.run(_run(args, echo, ends))
+        status = asyncio.run(_run(args, echo, ends))
+        # Nothing of what the program said is lost on a slow reader, unless somebody wants us to end: also one whose
+        # Ctrl-C fell into the moments after the host had ended.
+        if not ends.was_asked:
+            patience = None
+        return status
     finally:
-        # Nothing of what the program said is lost on a slow reader, unless somebody wants us to end.
-        echo.close(_LEAVES_IN_S if ends.was_asked else None)
+        echo.close(patience)
 
 
 async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
@@ -324,13 +330,18 @@ class _Ends:
         """Ctrl-C and its kin ask, instead of tearing down what runs."""
         loop = asyncio.get_running_loop()
         reasons = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "its terminal closed"}
-        for number, reason in reasons.items():
-            loop.add_signal_handler(number, self.ask, 128 + number, reason)
+
+        def heard(number: int, _: FrameType | None) -> None:
+            # At once, and not by the loop's own handlers: those forget a signal that comes in their last moment.
+            self.status, self.reason, self.was_asked = 128 + number, reasons[signal.Signals(number)], True
+            loop.call_soon_threadsafe(self.asked.set)
+
+        before = {number: signal.signal(number, heard) for number in reasons}
         try:
             yield
         finally:
-            for number in reasons:
-                loop.remove_signal_handler(number)
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 async def _serve(host: Host, address: tuple[str, int], *, announce: bool = True) -> str:

@@ -31,6 +31,8 @@ from widgets.status_bar import StatusBar
 from widgets.transcript import Transcript
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from console.hub import Hub
     from console.keymap import Keymap
     from console.screens.collector import Collector
@@ -272,7 +274,7 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         if desk.fetching or blocks.full or not blocks.earlier or blocks.more_before is False:
             return
         desk.fetching = True
-        self.run_worker(self._fetch(), exit_on_error=True)
+        _: Worker[None] = self.run_worker(self._fetch, exit_on_error=True)
 
     async def _fetch(self) -> None:
         desk, key, blocks = self._desk, self._desk.key, self._desk.blocks
