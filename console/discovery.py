@@ -126,7 +126,7 @@ def _follow(sources: Sources, place: Place, host: LocalHost | None) -> Place:
 
 
 def _named_apart(sources: Sources, place: Place) -> Place:
-    return changed(place, target=changed(place.target, name=free_name(place.target.name, sources.has)))
+    return changed(place, target=changed(place.target, name=free_name(place.target, sources.has)))
 
 
 class Folder:
@@ -156,10 +156,17 @@ def plain(url: str) -> str:
     return url.rstrip("/").replace("://localhost:", "://127.0.0.1:")
 
 
-def free_name(name: str, taken: Callable[[str], bool]) -> str:
-    """The name itself, or with a number where it is taken."""
-    free, number = name, 1
+def with_port(name: str, url: str) -> str:
+    """The longer name of a source on this machine: its own, and the port by which it is told from others."""
+    port = url.rstrip("/").rpartition(":")[2]
+    return f"{name}:{port}" if port.isdigit() else name
+
+
+def free_name(target: Target, taken: Callable[[str], bool]) -> str:
+    """What a source goes by: its name, with its port where another source has it, else with a number."""
+    longer = with_port(target.name, target.url)
+    free, number = next((name for name in (target.name, longer) if not taken(name)), longer), 1
     while taken(free):
         number += 1
-        free = f"{name}-{number}"
+        free = f"{longer}-{number}"
     return free

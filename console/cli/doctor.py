@@ -21,7 +21,7 @@ from console.audit import Audit, verify
 from console.cli import logs, out
 from console.cli.checking import source_faults
 from console.cli.exits import OK, USAGE
-from console.cli.targets import known, operator
+from console.cli.targets import known, local_places, operator
 from console.config import STILL, Config, config_path, load, state_folder
 from console.version import VERSION
 from watchfloor import runtime
@@ -242,6 +242,8 @@ def _pale(config: Config, folder: Path) -> Iterator[Finding]:
 def _sources(config: Config | None, *, dial: bool) -> Iterator[Finding]:
     if config is None:
         yield _note("sources", "not looked at: the configuration has to be mended first")
+        if dial:
+            yield _note("dialled", "nothing was dialled: the configuration has to be mended first")
         return
     sound = True
     for source in config.sources:
@@ -252,17 +254,15 @@ def _sources(config: Config | None, *, dial: bool) -> Iterator[Finding]:
         if not faults:
             token = "with a token" if source.token_env or source.token_file else "without a token"
             yield _ok("sources", f"{source.name}: {source.url}, {token}")
-    try:
-        local = runtime.hosts()
-    except WatchfloorError as fault:
-        yield _fault("sources", str(fault))
-        return
-    for host in local:
-        yield _ok("sources", f"{host.name}: {host.url}, a host on this machine")
+    local = local_places(config)
+    for place in local:
+        yield _ok("sources", f"{place.target.name}: {place.target.url}, a host on this machine")
     if not config.sources and not local:
         yield _note("sources", "none: the console opens on its demo; `watchfloor connect URL` opens yours")
     elif dial and sound:
         yield from asyncio.run(_dialled(config))
+    elif dial:
+        yield _note("dialled", "nothing was dialled: a source has to be mended first")
 
 
 async def _dialled(config: Config) -> list[Finding]:

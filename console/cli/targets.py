@@ -12,7 +12,7 @@ from typing import Final
 
 from console.cli.exits import Usage
 from console.config import Config, SourceConfig, env_token, read_token, url_fault
-from console.discovery import Place, free_name, plain
+from console.discovery import Place, free_name, plain, with_port
 from console.version import VERSION
 from watchfloor import runtime
 from watchfloor.connector import Record, Target
@@ -31,7 +31,8 @@ def operator() -> str:
 
 
 def named(args: Namespace, config: Config, words: Iterable[str]) -> list[Place]:
-    """The sources that were named by URL, by a name in the configuration, or by that of a local host.
+    """The sources that were named by URL, by a name in the configuration, or by that of a local host, with its port
+    (`build:7340`) where others go by the same.
 
     A token comes from the options, else from `WATCHFLOOR_TOKEN`, else from the configuration, else from the runtime
     file with that URL. Raises Usage, and ConfigError where a token cannot be had.
@@ -46,6 +47,13 @@ def known(config: Config) -> list[Place]:
     local = runtime.hosts()
     places = [_configured(source, local, None) for source in config.sources]
     return _distinct([*places, *(local_place(host) for host in local)])
+
+
+def local_places(config: Config) -> list[Place]:
+    """The hosts of this machine that are not configured, as the console calls them; no token is looked for."""
+    configured = [Place(_target(source.name, source.url, None)) for source in config.sources]
+    places = _distinct([*configured, *(local_place(host) for host in runtime.hosts())])
+    return [place for place in places if place.host is not None]
 
 
 def local_place(host: LocalHost, given: str | None = None) -> Place:
@@ -77,11 +85,12 @@ def _named(word: str, config: Config, local: list[LocalHost], given: str | None)
 
 
 def _of_that_name(name: str, local: list[LocalHost]) -> LocalHost:
-    hosts = [host for host in local if host.name == name]
+    hosts = [host for host in local if host.name == name] or [h for h in local if with_port(h.name, h.url) == name]
     if not hosts:
         raise Usage(f"{name!r} is neither a URL (ws://HOST:PORT) nor the name of a configured source or local host")
     if len(hosts) > 1:
-        raise Usage(f"{len(hosts)} hosts are called {name!r}: name one by its URL, {' or '.join(h.url for h in hosts)}")
+        which = " or ".join(with_port(host.name, host.url) for host in hosts)
+        raise Usage(f"{len(hosts)} hosts are called {name!r}: name one with its port, {which}")
     return hosts[0]
 
 
@@ -129,7 +138,7 @@ def _port_first(address: str) -> str:
 
 
 def _distinct(places: Iterable[Place]) -> list[Place]:
-    """The same, with a number after a name that was taken; the same URL only once."""
+    """The same, told apart where a name was taken; the same URL only once."""
     found: dict[str, Place] = {}
     urls: set[str] = set()
     for place in places:
@@ -137,6 +146,6 @@ def _distinct(places: Iterable[Place]) -> list[Place]:
         if plain(target.url) in urls:
             continue
         urls.add(plain(target.url))
-        name = free_name(target.name, found.__contains__)
+        name = free_name(target, found.__contains__)
         found[name] = replace(place, target=replace(target, name=name))
     return list(found.values())

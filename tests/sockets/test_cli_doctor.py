@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -71,6 +73,33 @@ async def test_sources_are_checked_and_not_dialled(program: Program) -> None:
     assert "no connector speaks weird://" in second
     assert of(found, "sources", "ok") == ["c: ws://127.0.0.1:9, without a token"]
     assert of(found, "dialled") == []
+
+
+async def test_hosts_are_listed_by_the_names_that_the_verbs_take(program: Program) -> None:
+    with patch.dict(os.environ, program.env):
+        async with hosting() as first, hosting() as second:
+            first.add(observed(), name="one")
+            second.add(observed(), name="two")
+            _, found = await findings(program)
+            here = dict(
+                text.removesuffix(", a host on this machine").split(": ") for text in of(found, "sources", "ok")
+            )
+            assert here == {"test": first.url, "test-2": second.url}
+            assert (await program("sessions", "test-2", "--json")).record["session"] == "two"
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("mouse = 3\n", "the configuration"),
+        ('[[source]]\nname = "a"\nurl = "ws://127.0.0.1:9"\ntoken_file = "none"\n', "a source"),
+    ],
+)
+async def test_where_nothing_could_be_dialled_that_is_said(program: Program, text: str, first: str) -> None:
+    config(program, text)
+    code, found = await findings(program, "--dial")
+    assert code == 2
+    assert of(found, "dialled") == [f"nothing was dialled: {first} has to be mended first"]
 
 
 async def test_dialling_says_who_answers_and_sends_nothing(program: Program) -> None:

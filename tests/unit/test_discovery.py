@@ -81,13 +81,13 @@ def test_a_host_that_appears_is_a_source_once() -> None:
 def test_two_hosts_of_one_name_are_two_sources() -> None:
     told, found = Told("build"), Discovery([local_place(host("build"))], adopt=local_place)
     found.update(told, [host("build"), host("build", B)])
-    assert told.news() == [f"start build-2 {B} t"]
+    assert told.news() == [f"start build:1002 {B} t"]
 
 
 def test_the_demo_of_the_console_keeps_its_name() -> None:
     told, found = Told("demo"), Discovery([], adopt=local_place)
     found.update(told, [host("demo")])
-    assert told.news() == [f"start demo-2 {A} t"]
+    assert told.news() == [f"start demo:1001 {A} t"]
 
 
 def test_a_host_that_ends_is_let_go_once_and_comes_back_in_its_place() -> None:
@@ -120,7 +120,7 @@ def test_one_that_is_back_at_the_same_address_is_dialled_at_once() -> None:
 def test_a_host_that_is_still_heard_is_not_pushed_out_by_one_of_its_name() -> None:
     told, found = Told("build"), Discovery([local_place(host("build"))], adopt=local_place)
     found.update(told, [host("build", B, life=2)])
-    assert told.news() == [f"let go build: {ENDED}", f"start build-2 {B} t"]
+    assert told.news() == [f"let go build: {ENDED}", f"start build:1002 {B} t"]
 
 
 def test_another_host_at_an_old_address_is_not_the_old_host() -> None:

@@ -60,6 +60,29 @@ def test_hosts_are_listed_by_name(place: Path) -> None:
     assert [host.name for host in runtime.hosts()] == ["a", "b", "c"]
 
 
+def test_a_name_that_another_host_has_gets_a_number_for_as_long_as_it_is_published(place: Path) -> None:
+    first, second, third = (runtime.publish(f"ws://127.0.0.1:{port}", None, "build") for port in range(1, 4))
+    assert [host.name for host in runtime.hosts()] == ["build", "build-2", "build-3"]
+    runtime.withdraw(first)
+    assert [(host.name, host.path) for host in runtime.hosts()] == [("build-2", second), ("build-3", third)]
+    runtime.publish("ws://127.0.0.1:4", None, "build")
+    assert [host.name for host in runtime.hosts()] == ["build", "build-2", "build-3"]
+
+
+def test_hosts_that_begin_at_once_get_different_names(place: Path) -> None:
+    count = 4
+    script = "from watchfloor import runtime; runtime.publish('ws://h:1', None, 'build'); print(flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    started = [subprocess.Popen([sys.executable, "-c", script], **pipes) for _ in range(count)]  # type: ignore[call-overload]
+    try:
+        for process in started:
+            assert process.stdout.readline() == b"\n"
+        assert len({host.name for host in runtime.hosts()}) == count
+    finally:
+        for process in started:
+            process.communicate(b"\n")
+
+
 def test_a_host_whose_process_ended_is_swept(place: Path) -> None:
     dead = _plant(place, "1-dead.json", pid=_pid_that_ended())
     alive = _plant(place, "2-alive.json", pid=os.getpid())

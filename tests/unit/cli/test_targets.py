@@ -10,7 +10,7 @@ import pytest
 
 from console.cli.exits import Usage
 from console.cli.parser import parse
-from console.cli.targets import known, named
+from console.cli.targets import known, local_places, named
 from console.config import Config, SourceConfig
 from watchfloor import runtime
 from watchfloor.connector import Record, Target
@@ -97,14 +97,14 @@ def test_a_word_that_names_nothing(word: str, says: str) -> None:
         named(_args(), _config(), [word])
 
 
-def test_the_same_url_is_one_source_and_the_same_name_gets_a_number() -> None:
+def test_the_same_url_is_one_source_and_a_name_that_is_taken_gets_its_port() -> None:
     runtime.publish("ws://127.0.0.1:1", None, "build")
     runtime.publish("ws://127.0.0.1:2", None, "build")
     config = _config(SourceConfig("build", URL))
     assert [(place.target.name, place.target.url) for place in known(config)] == [
         ("build", URL),
-        ("build-2", "ws://127.0.0.1:1"),
-        ("build-3", "ws://127.0.0.1:2"),
+        ("build:1", "ws://127.0.0.1:1"),
+        ("build-2", "ws://127.0.0.1:2"),
     ]
     assert len(_named(config, URL, URL + "/", "build")) == 1
 
@@ -116,11 +116,29 @@ def test_addresses_on_one_machine_are_told_apart_by_what_a_narrow_column_shows()
     assert [target.name for target in _named(_config(), "ws://127.0.0.1:7341")] == ["127.0.0.1:7341"]
 
 
+@pytest.mark.parametrize("configured", [(), (SourceConfig("build", URL),), (SourceConfig("farm", URL),)])
+def test_the_command_line_takes_every_name_that_the_console_shows(configured: tuple[SourceConfig, ...]) -> None:
+    for port in range(1, 4):
+        runtime.publish(f"ws://127.0.0.1:{port}", None, "build")
+    config = _config(*configured)
+    shown = {place.target.name: place.target.url for place in known(config)}
+    assert len(shown) == 3 + len(configured)
+    assert {name: target.url for name in shown for target in _named(config, name)} == shown
+    own = {place.target.name: place.target.url for place in local_places(config)}
+    assert own == {name: url for name, url in shown.items() if url != URL}
+
+
+def test_the_port_may_always_stand_with_the_name_of_a_local_host() -> None:
+    """A console that runs its own demo shows another one so."""
+    runtime.publish("ws://127.0.0.1:7341/", None, "demo")
+    assert [target.url for target in _named(_config(), "demo:7341")] == ["ws://127.0.0.1:7341/"]
+
+
 def test_a_name_that_two_hosts_have_names_neither() -> None:
-    runtime.publish("ws://127.0.0.1:1", None, "build")
-    runtime.publish("ws://127.0.0.1:2", None, "build")
-    says = "2 hosts are called 'build': name one by its URL, ws://127.0.0.1:1 or ws://127.0.0.1:2"
-    with pytest.raises(Usage, match=says):
+    for port in ("1", "2"):
+        path = runtime.publish(f"ws://127.0.0.1:{port}", None, "build")
+        path.write_text(path.read_text().replace("build-2", "build"))
+    with pytest.raises(Usage, match="2 hosts are called 'build': name one with its port, build:1 or build:2"):
         named(_args(), _config(), ["build"])
     (configured,) = _named(_config(SourceConfig("build", URL)), "build")
     assert configured.url == URL, "what was configured is meant"

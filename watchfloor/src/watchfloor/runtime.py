@@ -1,8 +1,8 @@
 """Runtime files: how the consoles of a user find the hosts that this user runs on this machine.
 
-A host publishes one small JSON file with its URL, its operator token and its name, readable by its user alone, and
-withdraws it when it ends. Whoever lists the hosts sweeps the files of those that died without doing so.
-Standard library only.
+A host publishes one small JSON file with its URL, its operator token and a name that no other host here has, readable
+by its user alone, and withdraws it when it ends. Whoever lists the hosts sweeps the files of
+those that died without doing so. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import os
 import secrets
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -72,12 +74,14 @@ def _expanded(path: str) -> Path:
 def publish(url: str, token: str | None, name: str) -> Path:
     """Tell the consoles of this user about a host of this process; returns the file for `withdraw`.
 
+    It goes by its name, or with a number where another host that is up has it (`build`, `build-2`), for as long as it
+    is published: so every console and every script calls it the same.
+
     Raises:
         RuntimeFolderError: the folder belongs to somebody else, others may write to it, or the file cannot be written.
     """
     where = folder()
     pid = os.getpid()
-    record = {"url": url, "token": token, "name": name, "pid": pid, "born": _born(pid)}
     path = where / f"{pid}-{secrets.token_hex(4)}{_SUFFIX}"
     # Whoever lists the folder never meets half a file: it gets its name once it is whole.
     draft = path.with_suffix(".new")
@@ -85,10 +89,12 @@ def publish(url: str, token: str | None, name: str) -> Path:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         if reason := _distrust(where):
             raise RuntimeFolderError(f"{where}: {reason}")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(record, file)
-        draft.replace(path)
+        with _one_at_a_time(where):
+            record = {"url": url, "token": token, "name": _free(name), "pid": pid, "born": _born(pid)}
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(handle, "w", encoding="utf-8") as file:
+                json.dump(record, file)
+            draft.replace(path)
     except OSError as error:
         _remove(draft)
         raise RuntimeFolderError(f"{where}: the runtime file cannot be written: {error.strerror or error}") from None
@@ -135,6 +141,29 @@ def hosts() -> list[LocalHost]:
         else:
             _remove(path)
     return sorted(found, key=lambda host: (host.name, host.url))
+
+
+def _free(name: str) -> str:
+    taken = {host.name for host in hosts()}
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free
+
+
+@contextmanager
+def _one_at_a_time(where: Path) -> Iterator[None]:
+    """Keep other hosts from taking the same name at the same moment, where the file system can do that."""
+    import fcntl  # not on every system on which the library may be imported
+
+    handle = os.open(where, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _distrust(where: Path) -> str | None:
