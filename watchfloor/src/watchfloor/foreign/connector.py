@@ -1,22 +1,4 @@
-"""What every connector of a foreign system has in common: the foreign system's sessions as a host inside the connector.
-
-A connector writes a `ForeignSource`: it reads the foreign system and tells a `Mirror` what it finds there, and it
-carries out commands. Everything else is done here, by the same core as in our own host: numbering, history, watches,
-resuming, profiles, digests, who decided first, commands that are never carried out twice, recall.
-
-    class AcmeSource:
-        def __init__(self, target: Target, mirror: Mirror) -> None: ...
-        async def open(self) -> None: ...        # connect; tell the mirror everything that there is
-        async def run(self) -> None: ...         # read on, until the connection ends
-        async def execute(self, command: Command, by: str) -> Handled: ...
-        async def watch(self, session: str) -> None: ...
-        async def close(self) -> None: ...
-
-    class AcmeFactory:
-        schemes = frozenset({"acme+http"})
-        def __call__(self, target: Target) -> Connector:
-            return ForeignConnector(target, AcmeSource, name="acme")
-"""
+"""The connector of a foreign system, and its connections: a host's core between a source and whoever looks at it."""
 
 from __future__ import annotations
 
@@ -24,24 +6,20 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Final
 
 from watchfloor.connector import Arrival, Clock, Received, Record, Target
-from watchfloor.errors import (
-    CapabilityNotSupported,
-    ConnectionFailed,
-    ConnectionLost,
-    StaleTarget,
-    WatchfloorError,
-)
+from watchfloor.errors import ConnectionLost, WatchfloorError
+from watchfloor.foreign.execution import carry_out
+from watchfloor.foreign.fetching import Fetches
+from watchfloor.foreign.mirror import Mirror
+from watchfloor.foreign.source import ForeignSource
 from watchfloor.host.core import HEARTBEAT_S, HostCore
-from watchfloor.host.effects import Forward, Handled, HostEffect, SendFrame, SessionEffect
+from watchfloor.host.effects import Forward, HostEffect, SendFrame
 from watchfloor.host.log import MemoryLog
-from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.principals import Principal
-from watchfloor.logs import logger
-from watchfloor.protocol.events import Event, Level, Notice
+from watchfloor.protocol.events import Level, Notice
 from watchfloor.protocol.frames import (
     ALL,
     ClientFrame,
@@ -55,10 +33,6 @@ from watchfloor.protocol.frames import (
     Unwatch,
     Watch,
 )
-from watchfloor.protocol.model import Capabilities, Decision, RequestModel, Traits
-from watchfloor.words import OutcomeKind, RequestState
-
-__all__ = ["ForeignConnector", "ForeignSource", "Handled", "Mirror"]
 
 ANSWERS_IN_S: Final = 60.0
 """Seconds that a command may take until its outcome is unknown."""
@@ -71,144 +45,6 @@ FETCHED_S: Final = 10.0
 """Seconds that a page of history waits for the details of its session."""
 KEEP_EVENTS: Final = 50_000
 """Events of a foreign system that its connector keeps for history."""
-_BEATS_EVERY_MS: Final = 5000
-_log = logger(__name__)
-
-Effects = Iterable[SessionEffect]
-
-
-class ForeignSource(Protocol):
-    """One foreign system, as its connector speaks to it. It outlives connections, and is called on one event loop."""
-
-    async def open(self) -> None:
-        """Connect, and tell the mirror of every session and open request that there is.
-
-        Called anew after a connection was lost. Raises a subclass of `ConnectionFailed`; its `retry` says whether to
-        try again.
-        """
-        ...
-
-    async def run(self) -> None:
-        """Read until the connection ends: returns when it was closed in good order, raises ConnectionLost otherwise.
-        Cancelled when the console closes."""
-        ...
-
-    async def execute(self, command: Command, by: str) -> Handled:
-        """Carry out a command that the session advertises, that is not blocked, and whose request is open here with
-        the digest that the operator saw. Re-read there what could have changed; never send twice.
-
-        ConnectionLost counts as `unknown`, any other ConnectionFailed as `undelivered`, CapabilityNotSupported and
-        StaleTarget as what they say; whatever else is raised as `unknown`.
-        """
-        ...
-
-    async def watch(self, session: str) -> None:
-        """The operator looks at the session: fetch its details, requests and history, and follow it."""
-        ...
-
-    async def unwatch(self, session: str) -> None: ...
-
-    async def close(self) -> None:
-        """End the connection; never raises. Called after every `open`, however that ended."""
-        ...
-
-
-class Mirror:
-    """What a connector knows of a foreign system, told to whoever is connected to it.
-
-    Everything may be told again: what is so already changes nothing. Unknown session ids raise KeyError.
-    """
-
-    def __init__(self, core: HostCore, perform: Callable[[list[HostEffect]], None], clock: Clock) -> None:
-        self._core = core
-        self._perform = perform
-        self._clock = clock
-        self._beat_at = 0
-
-    def now(self) -> int:
-        """Milliseconds since 1970 UTC by our clock."""
-        return self._clock()
-
-    def host(self, *, version: str) -> None:
-        """The foreign system's version, as who connects from now on is told it."""
-        self._core.set_version(version)
-
-    def __contains__(self, session: str) -> bool:
-        return session in self._core.roster
-
-    def session(self, session: str) -> MirrorSession:
-        return self._core.mirrored(session)
-
-    def sessions(self) -> tuple[str, ...]:
-        """The ids of all sessions."""
-        return tuple(entry.id for entry in self._core.roster)
-
-    def put(self, session: str, *, capabilities: Capabilities, traits: Traits, **fields: object) -> MirrorSession:
-        """A session is there, advertises this, behaves like this, and has these summary fields."""
-        now = self.now()
-        if session not in self._core.roster:
-            mirrored = self._core.mirror(session, capabilities=capabilities, traits=traits, now=now)
-        else:
-            mirrored = self._core.mirrored(session)
-            self._perform(self._core.profile(session, capabilities, traits, now))
-        self._take(mirrored.update(now, **fields))
-        return mirrored
-
-    def update(self, session: str, **fields: object) -> None:
-        """These summary fields of the session are so now; see `MirrorSession.update`."""
-        self._take(self.session(session).update(self.now(), **fields))
-
-    def emit(self, session: str, *events: Event) -> None:
-        """Events of the session, in order. One whose `key` was told before is dropped; an `at` of 0 becomes now."""
-        mirrored = self.session(session)
-        for event in events:
-            self._take(mirrored.emit(event, self.now()))
-
-    def stream(self, session: str, item: str, of: str, text: str, call: str | None = None) -> None:
-        """The next piece of a streamed item (`of`: message, reasoning, tool_output, plan or diff)."""
-        self._take(self.session(session).stream(item, of, text, self.now(), call))
-
-    def cut_streams(self, session: str, *items: str) -> None:
-        """What the session was streaming (all of it, or these items) has ended where it stands."""
-        self._take(self.session(session).cut_streams(self.now(), *items))
-
-    def ask(self, session: str, request: RequestModel) -> None:
-        """A request is open there. Raises ContractError for an id that has ended before."""
-        self._take(self.session(session).ask(request, self.now()))
-
-    def end_request(
-        self,
-        session: str,
-        request: str,
-        state: RequestState = RequestState.RESOLVED,
-        *,
-        decision: Decision | None = None,
-        why: str = "",
-    ) -> None:
-        """A request is no longer open there: decided, or gone for the reason in `why`."""
-        self._take(self.session(session).end_request(request, self.now(), state, decision=decision, why=why))
-
-    def keep_only(self, sessions: Iterable[str]) -> None:
-        """These are all sessions that there are: the others are gone."""
-        kept = set(sessions)
-        self.gone(*(id for id in self.sessions() if id not in kept))
-
-    def gone(self, *sessions: str) -> None:
-        """These sessions are there no more."""
-        for session in sessions:
-            if session in self._core.roster:
-                self._core.remove(session)
-        self._perform([])
-
-    def heard(self) -> None:
-        """The foreign system gave a sign of life, although it may have said nothing new."""
-        now = self.now()
-        if now - self._beat_at >= _BEATS_EVERY_MS or now < self._beat_at:
-            self._beat_at = now
-            self._perform(self._core.beat(now))
-
-    def _take(self, effects: Effects) -> None:
-        self._perform(self._core.apply(effects))
 
 
 class ForeignCore(HostCore):
@@ -279,7 +115,7 @@ class ForeignConnector:
             self._take(link, Recall(ids=tuple(self._owed)))
         link.begin()
         for session in self._watched:
-            link.fetch(session)
+            link.fetches.fetch(session)
         return link
 
     # --- for the link
@@ -344,24 +180,7 @@ class ForeignConnector:
         self._perform(self.core.tick(self._clock()))
 
     async def _execute(self, command: Command, by: str) -> None:
-        try:
-            async with asyncio.timeout(self._answers_in_s):
-                handled = await self.source.execute(command, by)
-        except TimeoutError:
-            handled = Handled(OutcomeKind.UNKNOWN, reason=f"no answer within {self._answers_in_s:g} s")
-        except asyncio.CancelledError:
-            handled = Handled(OutcomeKind.UNKNOWN, reason="the connection ended before an answer came")
-        except ConnectionLost as lost:
-            handled = Handled(OutcomeKind.UNKNOWN, reason=str(lost))
-        except ConnectionFailed as failed:
-            handled = Handled(OutcomeKind.UNDELIVERED, reason=str(failed))
-        except CapabilityNotSupported as missing:
-            handled = Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=str(missing))
-        except StaleTarget as stale:
-            handled = Handled(OutcomeKind.STALE_TARGET, reason=str(stale))
-        except Exception as fault:
-            _log.exception("the connector of %r failed to carry out %s", self._target.name, command.do.primitive)
-            handled = Handled(OutcomeKind.UNKNOWN, reason=f"the connector failed ({type(fault).__name__})")
+        handled = await carry_out(self.source, command, by, name=self._target.name, answers_in_s=self._answers_in_s)
         self._perform(self.core.answered(command.id, handled, self._clock()))
 
     def sent(self, frame: ClientFrame) -> None:
@@ -377,10 +196,10 @@ class ForeignConnector:
                 if self._target.record is Record.ALL:
                     # Its events come anyway.
                     frame = Watch(session=session, start="head")
-                link.fetch(session)
+                link.fetches.fetch(session)
             case Unwatch(session=session) if session != ALL:
                 self._watched.pop(session, None)
-                link.let_go(session)
+                link.fetches.let_go(session)
             case _:
                 pass
         self._take(link, frame)
@@ -414,8 +233,7 @@ class ForeignLink:
         self._flush: asyncio.TimerHandle | None = None
         self._reader: asyncio.Task[None] | None = None
         self._ticker: asyncio.Task[None] | None = None
-        self._fetching: set[asyncio.Task[None]] = set()
-        self._fetched: dict[str, asyncio.Task[None]] = {}
+        self.fetches: Final = Fetches(connector.fetch, connector.source.unwatch, connector.target.name)
         self._closed = False
 
     def begin(self) -> None:
@@ -452,7 +270,7 @@ class ForeignLink:
     async def send(self, frame: ClientFrame) -> None:
         if isinstance(frame, History) and frame.session in self._connector.mirror:
             # What is not fetched is in no page: who asks for the past of a session looks at it.
-            await asyncio.wait({self.fetch(frame.session, again=False)}, timeout=FETCHED_S)
+            await asyncio.wait({self.fetches.fetch(frame.session, again=False)}, timeout=FETCHED_S)
         self._connector.sent(frame)
 
     async def close(self) -> None:
@@ -461,7 +279,7 @@ class ForeignLink:
         self._closed = True
         if self._flush is not None:
             self._flush.cancel()
-        tasks = [task for task in (self._reader, self._ticker, *self._fetching) if task is not None]
+        tasks = [task for task in (self._reader, self._ticker, *self.fetches.tasks) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -487,33 +305,6 @@ class ForeignLink:
             self._connector.tick()
             if self._connector.core.behind(self.conn):
                 self._wake.set()
-
-    def fetch(self, session: str, *, again: bool = True) -> asyncio.Task[None]:
-        """Fetch the details of a session that is looked at; not `again`: only if that was not done yet."""
-        task = self._fetched.get(session)
-        if task is None or (again and task.done()):
-            task = self._fetched[session] = self._in_background(self._fetch(session))
-        return task
-
-    async def _fetch(self, session: str) -> None:
-        if not await self._connector.fetch(session):
-            self._fetched.pop(session, None)
-
-    def let_go(self, session: str) -> None:
-        """The session is looked at no more."""
-        self._fetched.pop(session, None)
-        self._in_background(self._connector.source.unwatch(session))
-
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._fetching.add(task)
-        task.add_done_callback(self._done)
-        return task
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._fetching.discard(task)
-        if not task.cancelled() and (fault := task.exception()) is not None:
-            _log.error("the connector of %r failed", self._connector.target.name, exc_info=fault)
 
 
 def _wall_clock() -> int:
