@@ -9,11 +9,11 @@ from typing import Final, Protocol
 
 from console.connectors.bamboo.api import Api, body_of, no_session, of, said
 from console.connectors.bamboo.feed import Feed
-from console.connectors.bamboo.reading import flag, part, text
 from console.connectors.bamboo.requests import APPROVE, answer_body, child_body, decision_body, words_of
 from console.connectors.bamboo.sending import Sending
 from console.connectors.bamboo.state import Gate, Session
 from console.connectors.web.http import Answer
+from console.connectors.web.reading import flag, part, text
 from watchfloor.errors import ConnectionLost, Denied, StaleTarget
 from watchfloor.foreign import Handled, Mirror
 from watchfloor.protocol.frames import Command, DoAnswer, DoApprove, DoDelete, DoInterrupt, DoSend

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from console.connectors.bamboo.reading import Json, each, number, part, text
 from console.connectors.web.address import Address
 from console.connectors.web.http import SHOWN, Answer, Http
+from console.connectors.web.reading import Json, each, number, part, text
 from watchfloor.errors import ConfigError, ConnectionLost, Denied, NotAHost, Unreachable
 from watchfloor.text import clean_line
 

@@ -12,9 +12,9 @@ from console.connectors.bamboo.api import BASE, Api
 from console.connectors.bamboo.feed import Feed
 from console.connectors.bamboo.live import EventStreamLive, Live, WebSocketLive
 from console.connectors.bamboo.reader import Reader
-from console.connectors.bamboo.reading import each, number, text, texts
 from console.connectors.bamboo.state import Want
 from console.connectors.web.address import address_of
+from console.connectors.web.reading import each, number, text, texts
 from watchfloor.connector import Connector, Record, Target
 from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost, WatchfloorError
 from watchfloor.foreign import ForeignConnector, Handled, Mirror

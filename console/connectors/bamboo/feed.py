@@ -10,11 +10,11 @@ from typing import Final
 
 from console.connectors.bamboo import history, offers
 from console.connectors.bamboo.gates import Gates
-from console.connectors.bamboo.reading import Json, each, flag, millis, number, part, text
 from console.connectors.bamboo.requests import request_of, source_id
 from console.connectors.bamboo.showing import fields_of
 from console.connectors.bamboo.state import CANCELLED, DONE, FAILED, Session, Want
 from console.connectors.bamboo.talk import Talk
+from console.connectors.web.reading import Json, each, flag, millis, number, part, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Mail, MailState, Message, Notice
 from watchfloor.protocol.model import Decision

@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from console.connectors.bamboo.feed import Feed
-from console.connectors.bamboo.reading import Json, number, part, text
+from console.connectors.web.reading import Json, number, part, text
 
 FEED: Final = "feed"
 AGENT: Final = "agent."

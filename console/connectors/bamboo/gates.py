@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from console.connectors.bamboo.reading import Json, millis, number, text
 from console.connectors.bamboo.requests import child_request
 from console.connectors.bamboo.state import Gate, Session, Want
+from console.connectors.web.reading import Json, millis, number, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.model import Decision
 from watchfloor.words import RequestState

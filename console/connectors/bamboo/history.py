@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from console.connectors.bamboo.reading import Json, each, flag, millis, number, part, text, texts
 from console.connectors.bamboo.state import Session, Told
+from console.connectors.web.reading import Json, each, flag, millis, number, part, text, texts
 from watchfloor.protocol.events import Event, Message, Reasoning, Speaker, ToolCall, ToolResult, ToolStatus
 
 NOTIFICATION: Final = "Runtime notification:"

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from console.connectors.bamboo import frames
 from console.connectors.bamboo.api import BASE, Api, of
 from console.connectors.bamboo.feed import Feed
-from console.connectors.bamboo.reading import Json
+from console.connectors.web.reading import Json
 from console.connectors.web.socket import Socket, open_socket
 from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost
 

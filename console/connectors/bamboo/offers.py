@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from console.connectors.bamboo.reading import number
 from console.connectors.bamboo.state import WAITS_FOR_CHILDREN, Session, shown
+from console.connectors.web.reading import number
 from watchfloor.protocol.model import Capabilities, NoOptions, Replay, SendOptions, Traits
 from watchfloor.words import Priority
 

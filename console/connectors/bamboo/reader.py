@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from console.connectors.bamboo.api import BASE, Api, body_of, of
 from console.connectors.bamboo.feed import Feed
-from console.connectors.bamboo.reading import each, flag, part, text
 from console.connectors.bamboo.state import Session, Want
+from console.connectors.web.reading import each, flag, part, text
 from watchfloor.errors import WatchfloorError
 
 AT_ONCE: Final = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from console.connectors.bamboo.reading import Json, each, flag, number, part, text, texts
 from console.connectors.bamboo.state import Gate
+from console.connectors.web.reading import Json, each, flag, number, part, text, texts
 from watchfloor.protocol.frames import DoAnswer
 from watchfloor.protocol.model import (
     Action,

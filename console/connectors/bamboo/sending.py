@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from console.connectors.bamboo.api import body_of, no_session, of, said
 from console.connectors.bamboo.feed import Feed
-from console.connectors.bamboo.reading import text
 from console.connectors.bamboo.state import WAITS_FOR_CHILDREN, Session, shown
 from console.connectors.web.http import Answer
+from console.connectors.web.reading import text
 from watchfloor.errors import ConnectionLost, Denied, WatchfloorError
 from watchfloor.foreign import Handled, Mirror
 from watchfloor.protocol.events import Level, Mail, MailState, Notice

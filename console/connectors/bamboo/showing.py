@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from console.connectors.bamboo import offers
-from console.connectors.bamboo.reading import Json, number, part, text
 from console.connectors.bamboo.state import Session, result_of, shown
+from console.connectors.web.reading import Json, number, part, text
 from watchfloor.protocol.model import Pending, Usage
 from watchfloor.words import Overlay
 

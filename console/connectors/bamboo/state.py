@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from console.connectors.bamboo.reading import Json, flag, millis, number, text
+from console.connectors.web.reading import Json, flag, millis, number, text
 from watchfloor.protocol.events import PlanStep
 from watchfloor.protocol.model import Result
 from watchfloor.words import Lifecycle, StopReason

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from console.connectors.bamboo.history import HIDDEN, call_event, is_question
-from console.connectors.bamboo.reading import Json, each, flag, number, part, text
 from console.connectors.bamboo.showing import context
 from console.connectors.bamboo.state import Session
+from console.connectors.web.reading import Json, each, flag, number, part, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import (
     Child,

@@ -9,10 +9,10 @@ from typing import Final, Protocol
 from console.connectors.codex import offers
 from console.connectors.codex.decisions import contrary, kind_of, provable, result_of, stood
 from console.connectors.codex.feed import Feed
-from console.connectors.codex.read import Json, text
 from console.connectors.codex.requests import COMMAND, Asked
 from console.connectors.codex.rpc import CallRefused, Rpc
 from console.connectors.codex.state import Fate, Thread
+from console.connectors.web.reading import Json, text
 from watchfloor.errors import StaleTarget
 from watchfloor.foreign import Handled, Mirror
 from watchfloor.protocol.events import Mail, MailState

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 
 from console.connectors.codex import items
-from console.connectors.codex.read import Json, number, part, text
 from console.connectors.codex.requests import (
     ASKS,
     COMMAND,
@@ -19,6 +18,7 @@ from console.connectors.codex.requests import (
 )
 from console.connectors.codex.state import Fate, Thread
 from console.connectors.codex.turns import Turns, known_changes, ran
+from console.connectors.web.reading import Json, number, part, text
 from watchfloor.canonical import canonical
 from watchfloor.errors import CanonicalError
 from watchfloor.foreign import Mirror

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.connectors.codex.read import Json, part, text
+from console.connectors.web.reading import Json, part, text
 
 
 def path_of(change: Json) -> str:

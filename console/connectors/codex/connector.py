@@ -12,10 +12,10 @@ from console.connectors.codex import notes
 from console.connectors.codex.acting import Acting
 from console.connectors.codex.feed import Feed, Want
 from console.connectors.codex.offers import Methods
-from console.connectors.codex.read import Json, each, part, text
 from console.connectors.codex.rpc import CallRefused, Rpc
 from console.connectors.codex.state import Thread
 from console.connectors.web.address import address_of
+from console.connectors.web.reading import Json, each, part, text
 from console.connectors.web.socket import open_socket
 from watchfloor.connector import Connector, Record, Target
 from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from console.connectors.codex.forms import answers_to, content_of
-from console.connectors.codex.read import Json, each, part
 from console.connectors.codex.requests import (
     ALWAYS,
     EXECPOLICY,
@@ -17,6 +16,7 @@ from console.connectors.codex.requests import (
     network_id,
 )
 from console.connectors.codex.state import Fate
+from console.connectors.web.reading import Json, each, part
 from watchfloor.protocol.frames import DoAnswer, DoApprove
 from watchfloor.words import OptionKind, Then
 

@@ -8,9 +8,9 @@ from enum import Enum
 from console.connectors.codex import items, notes, threads
 from console.connectors.codex.asking import Asking
 from console.connectors.codex.offers import TRAITS, Methods, capabilities_of
-from console.connectors.codex.read import Json, number, part, text
 from console.connectors.codex.state import NOT_LOADED, Thread
 from console.connectors.codex.turns import Turns, turn_events
+from console.connectors.web.reading import Json, number, part, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice, Reseeded
 from watchfloor.words import ReseedMode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from console.connectors.codex.read import Json, each, flag, part, text, texts
+from console.connectors.web.reading import Json, each, flag, part, text, texts
 from watchfloor.protocol.frames import DoAnswer
 from watchfloor.protocol.model import Choice, FieldType, FormField, JsonObject
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from console.connectors.codex.changes import brief, diff_of, path_of
-from console.connectors.codex.read import Json, each, flag, number, part, text, texts
+from console.connectors.web.reading import Json, each, flag, number, part, text, texts
 from watchfloor.protocol.events import (
     Child,
     Diff,

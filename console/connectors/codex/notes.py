@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from console.connectors.codex.read import Json, each, flag, part, text, word
+from console.connectors.web.reading import Json, each, flag, part, text, word
 from watchfloor.protocol.events import Event, Level, Notice, Plan, PlanStep, Progress, Raw
 from watchfloor.protocol.model import Usage
 

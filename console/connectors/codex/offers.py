@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from console.connectors.codex.read import flag
 from console.connectors.codex.state import Thread
+from console.connectors.web.reading import flag
 from watchfloor.protocol.model import (
     Act,
     ActOptions,

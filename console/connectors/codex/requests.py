@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from console.connectors.codex.changes import complete, diff_of, kind_of, path_of
 from console.connectors.codex.forms import fields_of, questions_of
-from console.connectors.codex.read import Json, each, flag, number, part, text, texts, word
+from console.connectors.web.reading import Json, each, flag, number, part, text, texts, word
 from watchfloor.protocol.model import Action, FormField, Option, RequestModel, Subject
 from watchfloor.words import OptionKind, RequestKind, RequestState, Scope, Then
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Final
 
-from console.connectors.codex.read import Json, number, part, text
+from console.connectors.web.reading import Json, number, part, text
 from console.connectors.web.socket import Socket
 from watchfloor.errors import ConnectionLost, WatchfloorError
 

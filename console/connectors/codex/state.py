@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from console.connectors.codex.read import Json
 from console.connectors.codex.requests import Asked
+from console.connectors.web.reading import Json
 
 NOT_LOADED = "notLoaded"
 ACTIVE = "active"

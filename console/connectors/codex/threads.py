@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from console.connectors.codex import items
 from console.connectors.codex.offers import blocked, controls
-from console.connectors.codex.read import Json, number, part, text
 from console.connectors.codex.state import Thread
+from console.connectors.web.reading import Json, number, part, text
 from watchfloor.protocol.model import InFlight, Mailbox, Pending, Usage
 from watchfloor.words import Lifecycle, Overlay
 

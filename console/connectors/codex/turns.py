@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from console.connectors.codex import items, notes
-from console.connectors.codex.read import Json, each, number, part, text
 from console.connectors.codex.state import Begun, Fate, Thread
 from console.connectors.codex.threads import usage_of
+from console.connectors.web.reading import Json, each, number, part, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Event, Level, Mail, MailState, Notice, ToolStatus
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from console.connectors.bamboo import frames
 from console.connectors.bamboo.feed import Feed
-from console.connectors.bamboo.reading import each, flag
 from console.connectors.bamboo.state import Want
+from console.connectors.web.reading import each, flag
 from tests.peers.codex_desk import Told
 from watchfloor.foreign import Mirror
 from watchfloor.host.core import HostCore

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from console.connectors.bamboo.reading import each, text
 from console.connectors.bamboo.state import Want
+from console.connectors.web.reading import each, text
 from tests.unit.connectors.bamboo.replay import (
     NEW,
     SCENES,

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from console.connectors.bamboo.reading import millis
 from console.connectors.bamboo.requests import (
     answer_body,
     child_body,
@@ -17,6 +16,7 @@ from console.connectors.bamboo.requests import (
     words_of,
 )
 from console.connectors.bamboo.state import Gate, Session, result_of, shown
+from console.connectors.web.reading import millis
 from watchfloor.protocol.frames import DoAnswer
 from watchfloor.words import Lifecycle, OptionKind, RequestKind, Scope, StopReason
 

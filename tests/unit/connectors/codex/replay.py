@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from console.connectors.codex.feed import Feed, Want
-from console.connectors.codex.read import each, part, text
+from console.connectors.web.reading import each, part, text
 from tests.peers.codex_desk import Told
 from watchfloor.foreign import Mirror
 from watchfloor.host.core import HostCore

@@ -1,8 +1,9 @@
-"""Tolerant reading of JSON: what is missing, or of another type than expected, is not there."""
+"""Tolerant reading of foreign JSON: what is missing, or of another type than expected, is not there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
@@ -50,3 +51,20 @@ def word(of: object, name: str) -> str:
     if isinstance(value, Mapping) and len(value) == 1:
         value = next(iter(value))
     return value if isinstance(value, str) else ""
+
+
+def millis(of: object, *path: str) -> int | None:
+    """The time at the path (RFC 3339, any number of decimals) in milliseconds since 1970 UTC."""
+    value = text(of, *path)
+    if value is None:
+        return None
+    try:
+        # Nanoseconds, as these servers write them, are more than the parser of older Pythons takes.
+        head, dot, rest = value.partition(".")
+        digits = len(rest) - len(rest.lstrip("0123456789"))
+        at = datetime.fromisoformat(
+            f"{head}{dot}{rest[: min(digits, 6)].ljust(6, '0')}{rest[digits:]}" if dot else value
+        )
+        return int((at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
