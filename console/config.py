@@ -6,8 +6,7 @@ Every error names file, line and key, and says what to do; all errors of a file 
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -16,6 +15,7 @@ from console import looks
 from console.actions import ACTIONS
 from console.files import expanded, read
 from console.keymap import key_faults, key_names
+from console.toml_reader import TomlReader, short, toml
 from themes.lines import Key, line_of
 from watchfloor.errors import ConfigError
 
@@ -55,13 +55,15 @@ TEMPLATE: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """One `[[source]]`. At most one of `token_env` (a variable's name) and `token_file` is set."""
+    """One `[[source]]`. At most one of `token_env` (a variable's name) and `token_file` is set. `nth`: its place among
+    them, from 0."""
 
     name: str
     url: str
     token_env: str | None = None
     token_file: Path | None = None
     record: RecordWord = "all"
+    nth: int = field(default=0, compare=False)
 
     def token(self) -> str | None:
         """The token, None where none is configured. Raises ConfigError when it cannot be had."""
@@ -111,37 +113,40 @@ def load(path: Path | None = None) -> Config:
         ConfigError: it cannot be used; the message has one line for each fault. A file that was named (by `path` or by
             `WATCHFLOOR_CONFIG`) must exist.
     """
-    named = path is not None or bool(os.environ.get("WATCHFLOOR_CONFIG"))
     where = path or config_path()
+    return parse(text_of(where, must_exist=path is not None or bool(os.environ.get("WATCHFLOOR_CONFIG"))), where)
+
+
+def text_of(where: Path, *, must_exist: bool) -> str:
+    """What the file holds; "" for one that does not exist and need not. Raises ConfigError where it cannot be read."""
+    raw = b""
     try:
-        text = read(where).decode("utf-8")
+        raw = read(where)
+        return raw.decode("utf-8")
     except FileNotFoundError:
-        if named:
+        if must_exist:
             raise ConfigError(f"{where}: there is no such file; `watchfloor config init` writes one") from None
-        return parse("", where)
+        return ""
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{where}: it is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+        line = raw[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{where}:{line}: it is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     except OSError as error:
         raise ConfigError(f"{where}: it cannot be read: {error.strerror or error}") from None
-    return parse(text, where)
 
 
 def parse(text: str, where: Path) -> Config:
     """The configuration from TOML; `where` names it in errors. Raises ConfigError as `load` does."""
-    try:
-        data = tomllib.loads(text)
-    except RecursionError:
-        raise ConfigError(f"{where}: its values are nested too deeply") from None
-    except ValueError as error:
-        why = error if isinstance(error, tomllib.TOMLDecodeError) else "a number has too many digits"
-        raise ConfigError(f"{where}: it is not TOML: {why}") from None
-    reader = _Reader(text, where)
-    config = _config(reader, data, where)
+    reader = TomlReader(text, where, _TOLD)
+    config = read_into(reader)
     if reader.faults:
-        told = [fault.text for fault in sorted(reader.faults, key=lambda fault: fault.line)]
-        more = [f"{where}: and {reader.untold} more"] if reader.untold else []
-        raise ConfigError("\n".join([*told, *more]))
+        raise ConfigError("\n".join(reader.told))
     return config
+
+
+def read_into(reader: TomlReader) -> Config:
+    """As much of the configuration as can be read; what is wrong with it is left with the reader. Raises ConfigError
+    for what is no TOML."""
+    return _config(reader, toml(reader.text, reader.where), reader.where)
 
 
 def read_token(path: Path) -> str:
@@ -185,73 +190,13 @@ def _base(variable: str, otherwise: str) -> Path:
 # --- checking ------------------------------------------------------------------------------
 
 _TOLD: Final = 20
-"""Faults of one file that are told; whoever has more has given another file."""
-_LONGEST: Final = 80
+"""Faults of one file that are told at a start; `config check` tells more."""
 
 _TOP_KEYS: Final = ("source", "theme", "read_only", "audit", "mouse", "ascii", "reduced_motion", "keys")
 _SOURCE_KEYS: Final = ("name", "url", "token_env", "token_file", "record")
-_TYPES: Final = {str: "a text in quotes", bool: "true or false", list: "a list of [[source]] tables"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    line: int
-    text: str
-
-
-@dataclass(slots=True)
-class _Reader:
-    """Takes typed values out of the parsed file and notes what is wrong with them."""
-
-    text: str
-    where: Path
-    faults: list[_Fault] = field(default_factory=list)
-    untold: int = 0
-
-    def fault(self, key: Key, says: str) -> None:
-        if len(self.faults) == _TOLD:
-            self.untold += 1
-            return
-        line = line_of(self.text, key)
-        self.faults.append(_Fault(line, f"{self.where}:{line}: {_shown(key)}: {says}"))
-
-    def unknown_keys(self, table: Mapping[str, Any], known: Sequence[str], at: Key = ()) -> None:
-        for name in table:
-            if name not in known:
-                near = _near(name, known)
-                hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
-                self.fault((*at, name), f"there is no such key; {hint}")
-
-    def text_at(self, table: Mapping[str, Any], at: Key, name: str) -> str | None:
-        value = table.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            self.fault((*at, name), f"it must be {_TYPES[str]}")
-            return None
-        if not value.strip() or not value.isprintable():
-            self.fault((*at, name), "it must not be empty or hold control characters")
-            return None
-        return value
-
-    def flag(self, table: Mapping[str, Any], name: str, otherwise: bool) -> bool:
-        value = table.get(name, otherwise)
-        if isinstance(value, bool):
-            return value
-        self.fault((name,), f"it must be {_TYPES[bool]}, without quotes")
-        return otherwise
-
-    def word(self, table: Mapping[str, Any], at: Key, name: str, words: Sequence[str]) -> str | None:
-        value = self.text_at(table, at, name)
-        if value is None or value in words:
-            return value
-        near = _near(value, words)
-        hint = f"did you mean {near!r}?" if near else f"it must be one of: {', '.join(words)}"
-        self.fault((*at, name), f"{_cut(value)!r} is not known; {hint}")
-        return None
-
-
-def _config(reader: _Reader, data: Mapping[str, Any], where: Path) -> Config:
+def _config(reader: TomlReader, data: Mapping[str, Any], where: Path) -> Config:
     reader.unknown_keys(data, _TOP_KEYS)
     audit = reader.word(data, (), "audit", get_args(AuditWord))
     return Config(
@@ -267,7 +212,7 @@ def _config(reader: _Reader, data: Mapping[str, Any], where: Path) -> Config:
     )
 
 
-def _keys(reader: _Reader, table: object) -> dict[str, tuple[str, ...]]:
+def _keys(reader: TomlReader, table: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(table, dict):
         reader.fault(("keys",), "write the keys below a line [keys], each as ACTION = KEY")
         return {}
@@ -285,7 +230,7 @@ def _keys(reader: _Reader, table: object) -> dict[str, tuple[str, ...]]:
     return changed
 
 
-def _sources(reader: _Reader, tables: object) -> tuple[SourceConfig, ...]:
+def _sources(reader: TomlReader, tables: object) -> tuple[SourceConfig, ...]:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         reader.fault(("source",), "write each source as a table of its own, under the line [[source]]")
         return ()
@@ -295,9 +240,7 @@ def _sources(reader: _Reader, tables: object) -> tuple[SourceConfig, ...]:
         at: Key = ("source", index)
         reader.unknown_keys({name: value for name, value in table.items() if name != "token"}, _SOURCE_KEYS, at)
         source = _source(reader, table, at, index)
-        if source is None:
-            continue
-        if source.name in names:
+        if source.name and source.name in names:
             first = line_of(reader.text, ("source", names[source.name], "name"))
             reader.fault((*at, "name"), f"{source.name!r} is the name of another source already (line {first})")
         names.setdefault(source.name, index)
@@ -305,7 +248,8 @@ def _sources(reader: _Reader, tables: object) -> tuple[SourceConfig, ...]:
     return tuple(found)
 
 
-def _source(reader: _Reader, table: Mapping[str, Any], at: Key, index: int) -> SourceConfig | None:
+def _source(reader: TomlReader, table: Mapping[str, Any], at: Key, index: int) -> SourceConfig:
+    """What of it can be read; a name or URL that cannot is empty."""
     url = reader.text_at(table, at, "url")
     if "url" not in table:
         reader.fault(at, 'url is missing; add url = "ws://HOST:PORT"')
@@ -321,14 +265,13 @@ def _source(reader: _Reader, table: Mapping[str, Any], at: Key, index: int) -> S
     if env is not None and file is not None:
         reader.fault((*at, "token_file"), "token_env is set as well; keep one of the two")
     record = reader.word(table, at, "record", get_args(RecordWord))
-    if url is None or name is None:
-        return None
     return SourceConfig(
-        name=name,
-        url=url,
+        name=name or "",
+        url=url or "",
         token_env=env,
         token_file=None if file is None else _beside(reader, (*at, "token_file"), file),
         record="watched" if record == "watched" else "none" if record == "none" else "all",
+        nth=index,
     )
 
 
@@ -336,37 +279,18 @@ def url_fault(url: str) -> str | None:
     """Why the text cannot be the URL of a source; None when it can. Says nothing of whether somebody answers there."""
     scheme, mark, rest = url.partition("://")
     if not mark or not scheme or not rest:
-        return f"{_cut(url)!r} is not a URL; write it as ws://HOST:PORT"
+        return f"{short(url)!r} is not a URL; write it as ws://HOST:PORT"
     if "@" in rest.partition("/")[0]:
         return "a URL must not hold a user or a password; use a token file"
     if not rest.partition("/")[0]:
-        return f"{_cut(url)!r} names no host; write it as ws://HOST:PORT"
+        return f"{short(url)!r} names no host; write it as ws://HOST:PORT"
     return None
 
 
-def _beside(reader: _Reader, key: Key, file: str) -> Path | None:
+def _beside(reader: TomlReader, key: Key, file: str) -> Path | None:
     """A relative token file lies beside the configuration that names it, wherever the console is started."""
     try:
         return reader.where.parent / expanded(file)
     except ConfigError as fault:
         reader.fault(key, str(fault))
         return None
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _near(word: str, known: Sequence[str]) -> str | None:
-    from difflib import get_close_matches  # only a mistake pays for it
-
-    return next(iter(get_close_matches(word, known, 1, 0.6)), None)
-
-
-def _shown(key: Key) -> str:
-    """The key as an operator would say it: `source 2: url`."""
-    match key:
-        case ("source", int(index), *rest):
-            return ": ".join([f"source {index + 1}", *(_cut(str(part)) for part in rest)])
-        case _:
-            return ".".join(_cut(str(part)) for part in key)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from themes.data import GlyphSet, ThemeData, ThemeError, parse_glyphs, parse_theme
+from themes.lines import line_of
 
 DEFAULT_THEME: Final = "watchfloor-dark"
 MONOCHROME: Final = "monochrome"
@@ -61,13 +62,15 @@ def find_theme(name: str, folder: Path) -> ThemeData:
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             raise ThemeError(f"{path}: it is not a file that can hold a theme")
-        theme = parse_theme(path.read_text("utf-8"), str(path), base=_built_on)
+        text = path.read_text("utf-8")
+        theme = parse_theme(text, str(path), base=_built_on)
     except UnicodeDecodeError as error:
         raise ThemeError(f"{path}: it is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     except OSError as error:
         raise ThemeError(f"{path}: it cannot be read: {error.strerror or error}") from None
     if theme.name != name:
-        raise ThemeError(f"{path}: its name is {theme.name!r}: a theme is called as its file is, {name!r}")
+        line = line_of(text, ("name",))
+        raise ThemeError(f"{path}:{line}: name: it is {theme.name!r}: a theme is called as its file is, {name!r}")
     return theme
 
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 from console import looks
 from console.audit import Audit, verify
 from console.cli import logs, out
-from console.cli.checking import source_faults
+from console.cli.checking import Checked, checked
 from console.cli.exits import OK, USAGE
 from console.cli.targets import known, local_places, operator
-from console.config import STILL, Config, config_path, load, state_folder
+from console.config import STILL, Config, config_path, state_folder
 from console.version import VERSION
 from watchfloor import runtime
 from watchfloor.errors import ConfigError, WatchfloorError
@@ -60,9 +60,12 @@ class Finding:
 def doctor(args: Namespace) -> int:
     """Tell all findings; returns 0 where nothing is a fault, else 2, or what the dialling came to (7 or 8)."""
     findings = [*_versions(), *_paths(), *_terminal()]
-    config, told = _config()
-    findings += told
-    findings += _sources(config, dial=args.dial)
+    try:
+        found = checked()
+    except WatchfloorError as fault:
+        found = Checked(None, (str(fault),), (), ())
+    findings += _config(found)
+    findings += _sources(found, dial=args.dial)
     findings += _audit()
     if args.json:
         for finding in findings:
@@ -203,31 +206,22 @@ def _around() -> Iterator[Finding]:
 # --- configuration, sources, audit ---------------------------------------------------------
 
 
-def _config() -> tuple[Config | None, list[Finding]]:
-    try:
-        config = load()
-    except WatchfloorError as fault:
-        return None, [_fault("config", line) for line in str(fault).split("\n")]
-    if not config.path.exists():
-        findings = [_ok("config", "no file: the defaults hold; `watchfloor config init` writes one")]
-    else:
-        changed = f", {len(config.keys)} keys changed" if config.keys else ""
-        findings = [_ok("config", f"in order{changed}")]
-    folder = looks.themes_folder(config.path)
-    faults = _theme_faults(folder)
-    findings += [_fault("themes", fault) for fault in faults]
-    if not faults:
-        findings += [_ok("themes", f"{config.theme or 'the usual one'} of {', '.join(looks.names(folder))}")]
-        findings += _pale(config, folder)
-    if config.read_only:
-        findings.append(_note("config", "read_only is set: no intervention leaves a console"))
-    return config, findings
-
-
-def _theme_faults(folder: Path) -> list[str]:
-    from themes.loader import own_faults
-
-    return own_faults(folder)
+def _config(found: Checked) -> Iterator[Finding]:
+    yield from (_fault("config", fault) for fault in found.file)
+    config = found.config
+    if config is not None and not found.file:
+        if not config.path.exists():
+            yield _ok("config", "no file: the defaults hold; `watchfloor config init` writes one")
+        else:
+            changed = f", {len(config.keys)} keys changed" if config.keys else ""
+            yield _ok("config", f"in order{changed}")
+        if config.read_only:
+            yield _note("config", "read_only is set: no intervention leaves a console")
+    yield from (_fault("themes", fault) for fault in found.themes)
+    if config is not None and not found.file and not found.themes:
+        folder = looks.themes_folder(config.path)
+        yield _ok("themes", f"{config.theme or 'the usual one'} of {', '.join(looks.names(folder))}")
+        yield from _pale(config, folder)
 
 
 def _pale(config: Config, folder: Path) -> Iterator[Finding]:
@@ -239,27 +233,23 @@ def _pale(config: Config, folder: Path) -> Iterator[Finding]:
         yield _note("themes", f"{config.theme}: {said}")
 
 
-def _sources(config: Config | None, *, dial: bool) -> Iterator[Finding]:
-    if config is None:
+def _sources(found: Checked, *, dial: bool) -> Iterator[Finding]:
+    yield from (_fault("sources", fault) for fault in found.sources)
+    config = found.config
+    if config is None or found.file:
         yield _note("sources", "not looked at: the configuration has to be mended first")
         if dial:
             yield _note("dialled", "nothing was dialled: the configuration has to be mended first")
         return
-    sound = True
-    for source in config.sources:
-        faults = source_faults(source)
-        sound = sound and not faults
-        for fault in faults:
-            yield _fault("sources", fault)
-        if not faults:
-            token = "with a token" if source.token_env or source.token_file else "without a token"
-            yield _ok("sources", f"{source.name}: {source.url}, {token}")
+    for source in (source for source in config.sources if source.nth not in found.unfit):
+        token = "with a token" if source.token_env or source.token_file else "without a token"
+        yield _ok("sources", f"{source.name}: {source.url}, {token}")
     local = local_places(config)
     for place in local:
         yield _ok("sources", f"{place.target.name}: {place.target.url}, a host on this machine")
     if not config.sources and not local:
         yield _note("sources", "none: the console opens on its demo; `watchfloor connect URL` opens yours")
-    elif dial and sound:
+    elif dial and not found.sources:
         yield from asyncio.run(_dialled(config))
     elif dial:
         yield _note("dialled", "nothing was dialled: a source has to be mended first")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from console.cli import out
 from console.cli.exits import OK, USAGE, Fail
-from console.config import TEMPLATE, config_path, load
-from console.looks import themes_folder
+from console.config import TEMPLATE, config_path
 from watchfloor.errors import ConfigError
 from watchfloor.text import clean_line
 
@@ -49,17 +48,13 @@ def _write(path: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    from console.cli.checking import source_faults
-    from themes.loader import own_faults
+    from console.cli.checking import checked
 
-    found = load()
-    faults = own_faults(themes_folder(path))
-    for source in found.sources:
-        faults += source_faults(source)
-    if faults:
-        raise ConfigError("\n".join(faults))
+    found = checked()
+    if found.config is None or found.faults:
+        raise ConfigError("\n".join(found.faults))
     if not path.exists():
         out.line(clean_line(f"{path} does not exist: the defaults hold"))
         return
-    count = len(found.sources)
+    count = len(found.config.sources)
     out.line(clean_line(f"{path} is in order: {count} {'source' if count == 1 else 'sources'}"))

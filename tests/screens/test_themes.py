@@ -198,7 +198,7 @@ def test_ones_own_theme_may_build_on_another_and_change_little(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("mine", 'name = "yours"\nbase = "harbour"', "its name is 'yours': a theme is called as its file is, 'mine'"),
+        ("mine", 'name = "yours"\nbase = "harbour"', "name: it is 'yours': a theme is called as its file is, 'mine'"),
         ("mine", "name =", "mine.toml: it is not TOML"),
         ("mine", "\udcff", "mine.toml: it is not UTF-8"),
         ("harbour", "", "harbour.toml: 'harbour' is a theme that comes along; call yours otherwise"),

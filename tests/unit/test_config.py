@@ -87,7 +87,8 @@ def test_the_template_is_the_defaults_and_so_it_is_without_its_comment_signs() -
         ("[keys]\naprove = 'f2'", "/etc/config.toml:2: keys.aprove: there is no such action; did you mean approve?"),
         ("[keys]\nsend = 'f2'\nstop = 'f2'", "/etc/config.toml:3: keys.stop: the key f2 is taken by send"),
         ("[keys]\nstop = 'ctrl+m'", "/etc/config.toml:2: keys.stop: a terminal sends ctrl+m as enter"),
-        ("a = [\n", "/etc/config.toml: it is not TOML: "),
+        ("a = [\n", "/etc/config.toml:1: it is not TOML: "),
+        ("\na = 1\n a b", "/etc/config.toml:3: it is not TOML: Expected '=' after a key in a key/value pair"),
         (f"a = {'[' * 5000}{']' * 5000}", "/etc/config.toml: its values are nested too deeply"),
         (f"a = {'9' * 6000}", "/etc/config.toml: it is not TOML: a number has too many digits"),
         (f"theme = '{'x' * 5000}'", f"1: theme: '{'x' * 80}…' is not known"),
@@ -192,12 +193,12 @@ def test_relative_folders_of_the_environment_are_ignored(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize(
     ("raw", "says"),
-    [(b"\xff", r"it is not UTF-8 \(byte 0\)"), (b"mouse = false\nmouse = true\n", "it is not TOML")],
+    [(b"a = 1\n\xff", r"2: it is not UTF-8 \(byte 6\)"), (b"mouse = false\nmouse = true\n", "2: it is not TOML")],
 )
 def test_a_file_that_cannot_be_read_at_all(tmp_path: Path, raw: bytes, says: str) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(raw)
-    with pytest.raises(ConfigError, match=rf"config\.toml: {says}"):
+    with pytest.raises(ConfigError, match=rf"config\.toml:{says}"):
         load(path)
 
 

@@ -68,9 +68,49 @@ def test_check_looks_for_the_tokens(path: Path, capsys: pytest.CaptureFixture[st
     assert main(["config", "check"]) == 2
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        f"watchfloor: {path.parent / 'none'}: there is no such token file",
-        "watchfloor: source 'b': the environment variable WATCHFLOOR_TEST_MISSING with its token is not set",
+        f"watchfloor: {path}:4: source 1: token_file: {path.parent / 'none'}: there is no such token file",
+        f"watchfloor: {path}:8: source 2: token_env: the environment variable WATCHFLOOR_TEST_MISSING with its token "
+        "is not set",
     ]
+
+
+def test_check_tells_in_one_run_all_that_is_wrong_wherever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path.parent / "themes").mkdir(parents=True)
+    (path.parent / "themes" / "mine.toml").write_text('name = "mine"\nbase = 3\n')
+    path.write_text(
+        'mouse = "no"\n[keys]\nstop = "ctrl+i"\n'
+        '[[source]]\nurl = "foo://h"\ntoken_file = "none"\n'
+        '[[source]]\nname = "b"\nurl = "h:1"\ntoken_env = "WATCHFLOOR_TEST_MISSING"\n'
+        '[[source]]\nname = "b"\nurl = "ws://h:1/#x"\ntoken_file = "~no-such-user/x"\nrecord = 3\n'
+    )
+    assert main(["config", "check"]) == 2
+    said = [line.removeprefix(f"watchfloor: {path}:") for line in capsys.readouterr().err.splitlines()]
+    starts = [
+        "1: mouse: it must be true or false",
+        "3: keys.stop: a terminal sends ctrl+i as tab",
+        "4: source 1: name is missing",
+        "9: source 2: url: 'h:1' is not a URL",
+        "12: source 3: name: 'b' is the name of another source already (line 8)",
+        "14: source 3: token_file: ~no-such-user/x: there is no user 'no-such-user'",
+        "15: source 3: record: it must be a text in quotes",
+        f"6: source 1: token_file: {path.parent / 'none'}: there is no such token file",
+        "5: source 1: url: no connector speaks foo://",
+        "10: source 2: token_env: the environment variable WATCHFLOOR_TEST_MISSING with its token is not set",
+        "13: source 3: url: an address of a host has no part after #",
+        f"watchfloor: {path.parent / 'themes' / 'mine.toml'}:2: base: ",
+    ]
+    assert [line[: len(start)] for line, start in zip(said, starts, strict=False)] == starts
+    assert len(said) >= len(starts)
+
+
+def test_check_of_what_is_no_toml_still_looks_at_the_themes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path.parent / "themes").mkdir(parents=True)
+    (path.parent / "themes" / "mine.toml").write_text('name = "other"\nbase = "harbour"\n')
+    path.write_text("mouse = false\nmouse\n")
+    assert main(["config", "check"]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"watchfloor: {path}:2: it is not TOML: ")
+    assert second.startswith(f"watchfloor: {path.parent / 'themes' / 'mine.toml'}:1: name: it is 'other'")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +132,7 @@ def test_check_tells_an_address_that_nobody_could_dial(
     path.write_text(f'[[source]]\nname = "a"\nurl = "ws://h:1"\n[[source]]\nname = "farm"\nurl = "{url}"\n')
     assert main(["config", "check"]) == 2
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("watchfloor: source 'farm': ")
+    assert said.startswith(f"watchfloor: {path}:6: source 2: url: ")
     assert says in said
 
 
