@@ -21,6 +21,7 @@ from watchfloor.protocol.frames import (
     DoSend,
     DoStop,
 )
+from watchfloor.protocol.given import given
 from watchfloor.words import Primitive, Priority
 
 _Do = (
@@ -49,7 +50,7 @@ def command(gated: Gated) -> Command:
         "turn": gated.turn,
         "do": _do(gated),
     }
-    return Command.model_validate(_given(fields))
+    return Command.model_validate(given(**fields))
 
 
 def _do(gated: Gated) -> _Do:
@@ -57,23 +58,21 @@ def _do(gated: Gated) -> _Do:
     match gated.primitive:
         case Primitive.SEND:
             priority = None if gated.priority is Priority.NORMAL else gated.priority
-            return DoSend.model_validate(
-                _given({"text": intent.text, "priority": priority, "reply_to": intent.reply_to})
-            )
+            return DoSend.model_validate(given(text=intent.text, priority=priority, reply_to=intent.reply_to))
         case Primitive.PAUSE:
-            return DoPause.model_validate(_given({"interrupt": intent.interrupt or None}))
+            return DoPause.model_validate(given(interrupt=intent.interrupt or None))
         case Primitive.RESUME:
             return DoResume()
         case Primitive.INTERRUPT:
             return DoInterrupt()
         case Primitive.STOP:
-            return DoStop.model_validate(_given({"kill": intent.kill or None, "reason": intent.reason}))
+            return DoStop.model_validate(given(kill=intent.kill or None, reason=intent.reason))
         case Primitive.RESEED:
-            return DoReseed.model_validate(_given({"mode": intent.mode, "to": intent.to, "text": intent.text}))
+            return DoReseed.model_validate(given(mode=intent.mode, to=intent.to, text=intent.text))
         case Primitive.APPROVE:
-            return DoApprove.model_validate(_given({**_decides(gated), "note": intent.note}))
+            return DoApprove.model_validate(given(**_decides(gated), note=intent.note))
         case Primitive.ANSWER:
-            return DoAnswer.model_validate(_given({**_decides(gated), "text": intent.text, "fields": intent.fields}))
+            return DoAnswer.model_validate(given(**_decides(gated), text=intent.text, fields=intent.fields))
         case Primitive.FORK:
             return DoFork.model_validate(dict(intent.extra))
         case Primitive.BUDGET:
@@ -91,8 +90,3 @@ def _do(gated: Gated) -> _Do:
 def _decides(gated: Gated) -> dict[str, Any]:
     option = gated.option.id if gated.option is not None else None
     return {"request": gated.intent.request, "digest": gated.digest, "option": option}
-
-
-def _given(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without what was not said: a frame holds set fields only."""
-    return {name: value for name, value in fields.items() if value is not None}

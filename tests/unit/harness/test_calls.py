@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from watchfloor.errors import CanonicalError
-from watchfloor.harness.calls import MAX_TEXT, new_id, one_line, plain, result_text, sound
-
-
-def test_an_error_is_one_line_that_can_be_written() -> None:
-    assert one_line(ValueError("a\n b\udcff")) == "ValueError: a b?"
-    assert one_line(KeyError()) == "KeyError"
-    assert one_line(ExceptionGroup("outer", [ExceptionGroup("inner", [OSError("gone")])])) == "OSError: gone"
-    assert len(one_line(ValueError("x" * 1000))) == 300
+from watchfloor.harness.calls import MAX_TEXT, new_id, plain, result_text, sound
 
 
 def test_sound_text_is_left_alone() -> None:

@@ -26,10 +26,24 @@ WatchfloorError
     ├── Stopped               the session was stopped
     ├── CapabilityNotSupported  the session never advertised this
     ├── StaleTarget           the attempt, turn or request is not the one that runs
-    └── ContractError         a harness broke its contract; deterministic, never retried
+    ├── ContractError         a harness broke its contract; deterministic, never retried
+    ├── NothingToRun          no message waits for an answer
+    ├── RunFailed             a run ended by an error of the agent
+    ├── SessionNotFound       no session of this id is stored
+    ├── SessionBusy           it runs already
+    ├── NotSuspended          nothing of the session waits for an answer
+    ├── NotAnswered           the session waits for an answer
+    ├── InvalidResponse       the answer does not fit what was asked
+    ├── NoSuchTool            the agent was not built with a tool of this name
+    └── Unsupported           this storage, or this agent, cannot do that
 """
 
 from __future__ import annotations
+
+from typing import Final
+
+_MOST: Final = 300
+"""Characters of an error in one line."""
 
 
 class WatchfloorError(Exception):
@@ -171,3 +185,59 @@ class StaleTarget(AgentError):
 
 class ContractError(AgentError):
     """A harness broke its contract. Deterministic: the attempt fails and is never retried."""
+
+
+class NothingToRun(AgentError):
+    """No message of the conversation waits for an answer: send one with `run`."""
+
+
+class RunFailed(AgentError):
+    """The agent ended by an error. The session keeps what it did until then; `resume` tries the turn again."""
+
+
+class SessionNotFound(AgentError):
+    """No session of this id is stored."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(f"no session {session!r} is stored here")
+        self.session = session
+
+
+class SessionBusy(AgentError):
+    """The session runs: wait for the end of its run, or cancel it."""
+
+
+class NotSuspended(AgentError):
+    """Nothing of the session waits for an answer: it was never asked, still runs, or was answered already."""
+
+
+class NotAnswered(AgentError):
+    """The session waits for an answer: give that first."""
+
+
+class InvalidResponse(AgentError):
+    """The answer does not fit what was asked. What was asked stays open; the message names the options."""
+
+
+class NoSuchTool(AgentError):
+    """The agent was not built with a tool of this name. The message names those it has."""
+
+
+class Unsupported(AgentError):
+    """The storage or the agent has no means for this."""
+
+
+def innermost(error: BaseException) -> BaseException:
+    """What went wrong, without groups of one around it."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def one_line(error: BaseException) -> str:
+    """The error as one line for operators: at most 300 characters, without a traceback, fit to be written as UTF-8."""
+    error = innermost(error)
+    text = " ".join(str(error).split())
+    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    line = line if len(line) <= _MOST else line[: _MOST - 3] + "..."
+    return line.encode("utf-8", "replace").decode("utf-8")

@@ -23,10 +23,9 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from watchfloor.errors import AgentError
+from watchfloor.errors import AgentError, one_line
 from watchfloor.harness.acp_session import AcpSession, error_words
 from watchfloor.harness.base import AttemptSpec, SessionPort
-from watchfloor.harness.calls import one_line
 from watchfloor.harness.process import Process
 from watchfloor.protocol.model import Capabilities, NoOptions, SendOptions, StopOptions, Traits
 from watchfloor.words import Priority

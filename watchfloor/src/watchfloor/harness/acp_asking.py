@@ -8,7 +8,8 @@ from typing import Final
 from acp.schema import PermissionOption, ToolCallUpdate
 
 from watchfloor.harness.acp_updates import Call, diffs
-from watchfloor.harness.calls import given, new_id, sound
+from watchfloor.harness.calls import new_id, sound
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Action, Option, Subject
 from watchfloor.words import OptionKind, RequestKind, Scope
 

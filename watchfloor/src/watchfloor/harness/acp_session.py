@@ -23,7 +23,7 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from watchfloor.errors import AgentError, ContractError
+from watchfloor.errors import AgentError, ContractError, one_line
 from watchfloor.harness.acp_asking import misfit, subject
 from watchfloor.harness.acp_updates import Call, Emission, Piece, Updates, Work, explained, stop_reason
 from watchfloor.harness.acp_wire import Wire
@@ -38,11 +38,12 @@ from watchfloor.harness.base import (
     Wake,
     Withdrawn,
 )
-from watchfloor.harness.calls import given, one_line, sound
+from watchfloor.harness.calls import sound
 from watchfloor.harness.desk import remember_mail
 from watchfloor.harness.output import Output
 from watchfloor.harness.process import Process, exit_words
 from watchfloor.protocol.events import Event, Level, Message, Notice, ToolStatus
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Capabilities, RequestModel, Result, Usage
 from watchfloor.words import OptionKind, StopReason
 

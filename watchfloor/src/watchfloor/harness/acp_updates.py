@@ -32,7 +32,7 @@ from acp.schema import (
 from pydantic import ValidationError
 
 from watchfloor.errors import CanonicalError
-from watchfloor.harness.calls import MAX_TEXT, given, new_id, plain, sound
+from watchfloor.harness.calls import MAX_TEXT, new_id, plain, sound
 from watchfloor.protocol.events import (
     Diff,
     Event,
@@ -48,6 +48,7 @@ from watchfloor.protocol.events import (
     ToolResult,
     ToolStatus,
 )
+from watchfloor.protocol.given import given
 from watchfloor.words import StopReason
 
 Told = ToolCallStart | ToolCallProgress | ToolCallUpdate

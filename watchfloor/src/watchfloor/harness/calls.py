@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from watchfloor.canonical import canonical, stringify_numbers
+from watchfloor.errors import one_line
 
 T = TypeVar("T")
 
 MAX_TEXT: Final = 64 * 1024
 """Most characters of a tool's result that become part of its event."""
-_MAX_ERROR = 300
 
 
 def new_id(prefix: str) -> str:
@@ -43,26 +43,6 @@ def _plain(value: object) -> object:
             return [_plain(item) for item in value]
         case _:
             return value
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """The fields that are not None: only what was set goes on the wire and into a digest."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def innermost(error: BaseException) -> BaseException:
-    """What went wrong, without groups of one around it."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def one_line(error: BaseException) -> str:
-    """The error as one line for operators, at most 300 characters and without a traceback."""
-    error = innermost(error)
-    text = " ".join(str(error).split())
-    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return sound(line if len(line) <= _MAX_ERROR else line[: _MAX_ERROR - 3] + "...")
 
 
 def result_text(value: object) -> tuple[str, bool]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchfloor.errors import AgentError, CapabilityNotSupported, Interrupted, LimitReached, Stopped
+from watchfloor.errors import AgentError, CapabilityNotSupported, Interrupted, LimitReached, Stopped, one_line
 from watchfloor.harness.base import (
     AgentHarness,
     AttemptSpec,
@@ -20,7 +20,7 @@ from watchfloor.harness.base import (
     SessionPort,
     Withdrawn,
 )
-from watchfloor.harness.calls import in_thread, one_line, result_text, sound
+from watchfloor.harness.calls import in_thread, result_text, sound
 from watchfloor.harness.steps import Steps
 from watchfloor.protocol.events import Event, Message, ToolCall, ToolResult, ToolStatus
 from watchfloor.protocol.model import Action, Capabilities, RequestModel, Subject, Usage

@@ -28,6 +28,8 @@ from watchfloor.errors import (
     LimitReached,
     StaleTarget,
     Stopped,
+    innermost,
+    one_line,
 )
 from watchfloor.harness.base import (
     AttemptSpec,
@@ -43,7 +45,7 @@ from watchfloor.harness.base import (
     Wake,
     Withdrawn,
 )
-from watchfloor.harness.calls import innermost, one_line, sound
+from watchfloor.harness.calls import sound
 from watchfloor.harness.desk import AttemptRecord, Desk, remember_mail
 from watchfloor.harness.run import AgentFunction, Answer, Approval, Returned, Run, ToolOutcome
 from watchfloor.harness.steps import Steps

@@ -10,9 +10,10 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast, overload
 from pydantic import JsonValue
 
 from watchfloor.harness.base import AgentHarness, ConversationMessage, Decided, MailItem, Rest, Withdrawn
-from watchfloor.harness.calls import given, new_id, plain, sound
+from watchfloor.harness.calls import new_id, plain, sound
 from watchfloor.harness.desk import Desk
 from watchfloor.protocol.events import Level, Message, Notice, Progress, Reasoning, ToolStatus
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Action, Choice, FieldType, FormField, Option, Result, Subject
 from watchfloor.words import OptionKind, Primitive, RequestKind, Scope
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
-from watchfloor.host.attempts import one_line
+from watchfloor.errors import one_line
 from watchfloor.host.effects import Ask
 from watchfloor.host.port import PortHost
 from watchfloor.host.queries import LARGEST, bounded

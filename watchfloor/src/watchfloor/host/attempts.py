@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Final, Protocol
 
-from watchfloor.errors import StaleTarget
+from watchfloor.errors import StaleTarget, one_line
 from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, SessionPort, Signal, Stop
 from watchfloor.logs import logger
 from watchfloor.protocol.model import Capabilities
@@ -105,9 +105,3 @@ class Attempt:
         _log.info("attempt %d of %s: %s", self._spec.attempt, self._spec.session_id, text, exc_info=error)
         with suppress(StaleTarget):
             self._port.failed(text)
-
-
-def one_line(error: Exception) -> str:
-    """The error for people, without a traceback."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -15,11 +15,11 @@ from watchfloor.host.effects import (
     StartAttempt,
     Tell,
 )
-from watchfloor.host.given import given
 from watchfloor.host.mailbox import Letter
 from watchfloor.host.request_events import ended
 from watchfloor.host.state import RESTS, Asked, Phase, SessionState, Suspension
 from watchfloor.protocol.events import Event, LifecycleChanged, MailState
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import RequestModel, Usage
 from watchfloor.words import Lifecycle, Overlay
 

@@ -8,12 +8,12 @@ from typing import Final
 
 from watchfloor.host.between import Between
 from watchfloor.host.effects import Handled
-from watchfloor.host.given import given
 from watchfloor.host.hosted import Forwarded, HostedSession
 from watchfloor.host.quoting import shown
 from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Command, Do, DoAnswer, DoApprove, DoFork, DoNotify, Outcome, UnknownDo
+from watchfloor.protocol.given import given
 from watchfloor.words import OptionKind, OutcomeKind
 
 REMEMBERED: Final = 10_000

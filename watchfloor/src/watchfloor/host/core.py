@@ -27,7 +27,6 @@ from watchfloor.host.effects import (
     Reached,
     SessionEffect,
 )
-from watchfloor.host.given import given
 from watchfloor.host.log import EventLog
 from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.news import News
@@ -58,6 +57,7 @@ from watchfloor.protocol.frames import (
     Unwatch,
     Watch,
 )
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Capabilities, Traits
 
 HEARTBEAT_S: Final = 15.0

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from watchfloor.harness.base import MailItem
-from watchfloor.host.given import given
 from watchfloor.protocol.events import Mail, MailState
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Mailbox as MailboxView
 from watchfloor.words import Delivery
 

@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from watchfloor.harness.base import ConversationMessage
 from watchfloor.host.effects import Ask
-from watchfloor.host.given import given
 from watchfloor.host.log import EventLog
 from watchfloor.host.mailbox import Letter, NoSuchRef
 from watchfloor.host.quoting import shown
@@ -18,6 +17,7 @@ from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import sound, wire
 from watchfloor.protocol.events import MailState
 from watchfloor.protocol.frames import Error, ErrorCode, Frame, Query, Reply
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import JsonObject
 
 TEXT: Final = 16_384

@@ -7,7 +7,6 @@ from typing import Final
 
 from watchfloor.host.clients import Connection, Encoded, Watcher, gap, gaps, next_slice
 from watchfloor.host.effects import Close, HostEffect
-from watchfloor.host.given import given
 from watchfloor.host.log import EventLog
 from watchfloor.host.principals import display_name
 from watchfloor.host.quoting import shown
@@ -34,6 +33,7 @@ from watchfloor.protocol.frames import (
     Watching,
     Welcome,
 )
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Summary
 from watchfloor.words import PROTOCOL, Role
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from watchfloor.host.given import given
 from watchfloor.protocol.events import RequestOpened, RequestResolved
+from watchfloor.protocol.given import given
 from watchfloor.protocol.lines import action_line
 from watchfloor.protocol.model import RequestModel, Subject
 

@@ -17,9 +17,9 @@ from pydantic import JsonValue, ValidationError
 from watchfloor.canonical import subject_digest
 from watchfloor.errors import ContractError
 from watchfloor.host.answers import check_answer, record
-from watchfloor.host.given import given
 from watchfloor.host.quoting import shown
 from watchfloor.protocol.frames import DoAnswer, DoApprove
+from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Decision, Option, RequestModel, RequestRef, Subject
 from watchfloor.words import OptionKind, OutcomeKind, Primitive, RequestKind, RequestState
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from watchfloor.harness.base import ConversationMessage, Reseed
 from watchfloor.host.changes import SessionChanges
 from watchfloor.host.effects import CompactNow, SessionEffect
-from watchfloor.host.given import given
 from watchfloor.host.mailbox import number_of
 from watchfloor.host.quoting import shown
 from watchfloor.host.state import Asked
 from watchfloor.protocol.events import Level, Notice, Reseeded
 from watchfloor.protocol.frames import DoReseed
+from watchfloor.protocol.given import given
 from watchfloor.words import Overlay, ReseedMode
 
 

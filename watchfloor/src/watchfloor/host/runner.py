@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
+from watchfloor.errors import one_line
 from watchfloor.harness.base import AgentHarness, AttemptSpec, Compacting, ConversationMessage
-from watchfloor.host.attempts import CLOSE_S, Attempt, one_line
+from watchfloor.host.attempts import CLOSE_S, Attempt
 from watchfloor.host.effects import CompactNow, EndAttempt, SessionEffect, StartAttempt, Tell
 from watchfloor.host.port import Port, PortHost
 from watchfloor.host.session import SessionCore

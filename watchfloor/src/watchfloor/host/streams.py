@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from watchfloor.errors import ContractError
-from watchfloor.host.given import given
 from watchfloor.protocol.events import Delta, Event, Message, Raw, Reasoning, ToolOutput, ToolResult
+from watchfloor.protocol.given import given
 
 ITEM_TEXT: Final = 1_000_000
 """Code points of one item's text. Even where each takes four bytes the whole fits into a frame."""

@@ -1,4 +1,4 @@
-"""Only what is set is written on the wire."""
+"""Only what is set is written on the wire, and goes into a digest."""
 
 from __future__ import annotations
 
