@@ -141,7 +141,11 @@ def _applications(verbs: Any) -> None:
         "that consoles can read it and start it again.",
     )
     run.add_argument("--serve", metavar="HOST:PORT", type=_address, default=("127.0.0.1", 0), help="where to listen")
-    run.add_argument("--name", metavar="N", help="the session's name (the program's, unless given)")
+    run.add_argument(
+        "--name",
+        metavar="N",
+        help="the session's name (unless given that of the program, or of the script or Python module that it runs)",
+    )
     run.add_argument("--observe", action="store_true", help="advertise nothing: consoles can watch only")
     run.add_argument("--stdin", action="store_true", help="a message from an operator is a line on the program's input")
     run.add_argument("--acp", action="store_true", help="it speaks the Agent Client Protocol: messages are its prompts")

@@ -20,6 +20,7 @@ from typing import Final
 from console.cli import logs, out
 from console.cli.echo import Echo
 from console.cli.exits import OK, USAGE, Fail, Usage
+from console.cli.naming import session_name
 from console.cli.targets import named, operator
 from console.config import load, read_token
 from console.connectors.registry import connector_for
@@ -151,7 +152,7 @@ def run(args: Namespace) -> int:
 
 async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
     token = secrets.token_urlsafe(24)
-    name = args.name or Path(args.program[0]).name
+    name = args.name or session_name(args.program)
     over = asyncio.Event()
     status = OK
     session = ""

@@ -157,6 +157,16 @@ async def test_consoles_find_it_by_name_until_it_ends(program: Program, tmp_path
     assert list((tmp_path / "run").iterdir()) == []
 
 
+async def test_a_script_is_called_by_its_own_name_unless_another_is_given(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "job.sh").write_text(LOOP)
+    async with running(program, "--", "env", "A=1", "sh", "job.sh"), running(program, "--", "sh", "job.sh"):
+        for name in ("job.sh", "job.sh-2"):
+            record = (await program("sessions", name, "--json")).record
+            assert (record["source"], record["session"], record["name"]) == (name, "job.sh", "job.sh")
+    async with running(program, "--name", "nightly", "--", "sh", "job.sh"):
+        assert (await program("sessions", "nightly", "--json")).record["name"] == "nightly"
+
+
 async def test_where_it_cannot_be_found_it_says_so_and_runs_all_the_same(program: Program, tmp_path: Path) -> None:
     (tmp_path / "run").touch()
     done = await program.process("run", "--exit", "--", "echo", "hello")

@@ -76,7 +76,7 @@ def test_check_looks_for_the_tokens(path: Path, capsys: pytest.CaptureFixture[st
 
 def test_check_tells_in_one_run_all_that_is_wrong_wherever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path.parent / "themes").mkdir(parents=True)
-    (path.parent / "themes" / "mine.toml").write_text('name = "mine"\nbase = 3\n')
+    (path.parent / "themes" / "mine.toml").write_text('name = "mine"\nbase = "harbour"\n[tones]\nquiet = "grey"\n')
     path.write_text(
         'mouse = "no"\n[keys]\nstop = "ctrl+i"\n'
         '[[source]]\nurl = "foo://h"\ntoken_file = "none"\n'
@@ -93,11 +93,11 @@ def test_check_tells_in_one_run_all_that_is_wrong_wherever(path: Path, capsys: p
         "12: source 3: name: 'b' is the name of another source already (line 8)",
         "14: source 3: token_file: ~no-such-user/x: there is no user 'no-such-user'",
         "15: source 3: record: it must be a text in quotes",
-        f"6: source 1: token_file: {path.parent / 'none'}: there is no such token file",
         "5: source 1: url: no connector speaks foo://",
+        f"6: source 1: token_file: {path.parent / 'none'}: there is no such token file",
         "10: source 2: token_env: the environment variable WATCHFLOOR_TEST_MISSING with its token is not set",
-        "13: source 3: url: an address of a host has no part after #",
-        f"watchfloor: {path.parent / 'themes' / 'mine.toml'}:2: base: ",
+        "13: source 3: url: ws://h:1/: an address of a host has no part after #",
+        f"watchfloor: {path.parent / 'themes' / 'mine.toml'}:4: tones.quiet: ",
     ]
     assert [line[: len(start)] for line, start in zip(said, starts, strict=False)] == starts
     assert len(said) >= len(starts)
