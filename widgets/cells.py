@@ -50,6 +50,16 @@ def crop(text: str, width: int) -> str:
     return _first(text, width) if width_of(text) > width else fit(text, width)
 
 
+def cut_middle(text: str, width: int, cut: str = "…") -> str:
+    """The text in exactly `width` cells: padded, or with the mark `cut` (one cell) in place of its middle."""
+    text = flat(text)
+    size = width_of(text)
+    if size <= width or width < 3:
+        return fit(text, width, cut)
+    head = (width - 1) // 2
+    return _exactly(_first(text, head) + cut + skip(text, size - (width - 1 - head)), width)
+
+
 def width_of(text: str) -> int:
     """Cells that the text takes once it is on one line."""
     return len(text) if text.isascii() and text.isprintable() else cell_len(flat(text))

@@ -58,7 +58,8 @@ def _cell(row: RosterRow, column: Column, cut: str) -> list[Piece]:
         case "needs":
             count = fit(row.needs, NEEDS_COUNT, cut, right=True)
             wait = fit(row.wait, width - NEEDS_COUNT - 1, cut, right=True)
-            return [(f"{count} {wait}", "tone-attention")]
+            # Nobody can decide what was asked before contact was lost.
+            return [(f"{count} {wait}", "tone-lost" if row.tone == "lost" else "tone-attention")]
         case "last":
             return [(fit(row.last, width, cut), main)]
         case "rate":

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from rich.style import Style
 from textual.strip import Strip
 
-from widgets.cells import crop, width_of
+from widgets.cells import crop, cut_middle, width_of
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import Painted, strip_of
 from widgets.tones import Segment
@@ -24,6 +24,8 @@ class StatusView(Protocol):
 
 
 _GAP: Final = "  "
+_BOTH_ENDS: Final = 24
+"""Cells from which a text is cut in its middle."""
 
 
 class _Said(NamedTuple):
@@ -97,7 +99,8 @@ class StatusBar(Painted):
         return sum(width_of(text) for text, _ in segments) + len(_GAP) * max(0, len(segments) - 1)
 
     def _pieces(self, segments: Sequence[Segment], width: int) -> list[tuple[str, Style]]:
-        """The segments in exactly `width` cells, with a mark at the end where they do not fit."""
+        """The segments in exactly `width` cells, with a mark where they do not fit. Of a long one the beginning and
+        the end stand there: a reason says at its end what is the matter."""
         over = self._wide(segments) > width
         left = max(0, width - 1) if over else width
         parts: list[tuple[str, Style]] = []
@@ -106,7 +109,11 @@ class StatusBar(Painted):
                 gap = min(left, len(_GAP))
                 parts.append((" " * gap, self.paint("")))
                 left -= gap
-            taken = min(left, width_of(text))
+            wide = width_of(text)
+            if over and wide > left >= _BOTH_ENDS and at == len(segments) - 1:
+                parts.append((cut_middle(text, left + 1, self._marks.cut), self.tone(tone)))
+                return parts
+            taken = min(left, wide)
             parts.append((crop(text, taken), self.tone(tone)))
             left -= taken
         parts.append((" " * left, self.paint("")))

@@ -12,17 +12,31 @@ from watchfloor.words import Lifecycle
 
 
 class Census:
-    """Sessions by state, those that are known by name only left out; as of the last `take_up`."""
+    """Sessions by state, those that are known by name only left out; as of the last `take_up`.
+
+    Whether their sources are heard is as of now: of one that is not, only the last known state is known.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[SessionKey, Lifecycle] = {}
-        self._counts: Counter[Lifecycle] = Counter()
+        self._counts: dict[str, Counter[Lifecycle]] = {}
         self.take_up(None)
 
     @property
     def counts(self) -> Mapping[Lifecycle, int]:
-        return self._counts
+        """The sessions of the sources that are heard, by state."""
+        found: Counter[Lifecycle] = Counter()
+        for source, counts in self._counts.items():
+            if self._store.sources[source].live:
+                found += counts
+        return found
+
+    @property
+    def last_known(self) -> int:
+        """How many sessions are those of sources that are not heard."""
+        sources = self._store.sources
+        return sum(counts.total() for source, counts in self._counts.items() if not sources[source].live)
 
     def take_up(self, changes: Changes | None) -> None:
         """Count what has changed; None: anything may have."""
@@ -33,9 +47,10 @@ class Census:
             before = self._known.get(key)
             if state is before:
                 continue
+            counts = self._counts.setdefault(key.source, Counter())
             if before is not None:
-                self._counts[before] -= 1
+                counts[before] -= 1
                 del self._known[key]
             if state is not None:
-                self._counts[state] += 1
+                counts[state] += 1
                 self._known[key] = state

@@ -190,6 +190,11 @@ def open_requests(store: Store) -> list[Request]:
     return store.queue.requests
 
 
+def unheard_requests(store: Store) -> int:
+    """How many of those that wait are of sources that are not heard: nobody can decide them now."""
+    return sum(count for name, count in store.queue.by_source.items() if not store.sources[name].live)
+
+
 def place_of(store: Store, key: RequestKey) -> int | None:
     """The place of a request among those that wait, from 0; None where it does not."""
     return store.queue.place(key)

@@ -30,6 +30,9 @@ LETTERS: Final[tuple[tuple[Primitive, str], ...]] = (
 )
 """The letter of each control in the CAN column; the place of a letter never changes."""
 
+_WAS: Final = {Lifecycle.COMPLETED.value: "complete"}
+"""A last known state in words that fit into its column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -72,8 +75,12 @@ def session_row(store: Store, session: Session, place: Place, glyphs: Glyphs, no
     over = overlay(session, store.active.get(session.key, ()))
     word = over[0].value if over is not None else session.lifecycle.value
     observed = profile is not None and not profile.primitives and session.lifecycle is Lifecycle.RUNNING
+    glyph = "observed" if observed and over is None else word
+    if not source.live and session.lifecycle is not Lifecycle.UNKNOWN:
+        # Whoever is not heard may do anything by now.
+        glyph, word = Lifecycle.UNKNOWN.value, f"was {_WAS.get(word, word)}"
     return Row(
-        glyph=Clean(glyphs["observed" if observed and over is None else word]),
+        glyph=Clean(glyphs[glyph]),
         state=Clean(word),
         tone=_tone(session, source, bool(session.open_requests())),
         name=name_of(session),
@@ -100,17 +107,19 @@ def heading_row(store: Store, group: GroupKey, sessions: int, place: Place, now:
         label = clean_line(group.by)
         name = Clean(f"{label}: {clean_line(group.value)}") if group.value else Clean(f"no {label}")
     needs = place.needs
+    source = store.sources.get(group.value) if group.kind == "source" else None
+    last_known = ", last known" if source is not None and not source.live else ""
     return Row(
         glyph=NOTHING,
         state=Clean(group.kind),
-        tone="attention" if needs is not None else "quiet",
+        tone="lost" if last_known else "attention" if needs is not None else "quiet",
         name=name,
         tree=NOTHING,
         source=NOTHING,
         attempt=NOTHING,
         needs=Clean(str(needs.count)) if needs is not None else NOTHING,
         wait=Clean(elapsed(now, needs.oldest)) if needs is not None else NOTHING,
-        last=Clean(f"{sessions:,} session{'' if sessions == 1 else 's'}"),
+        last=Clean(f"{sessions:,} session{'' if sessions == 1 else 's'}{last_known}"),
         rate=NOTHING,
         usage=NOTHING,
         can=NOTHING,

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import Final
 
 from console.fleet.census import Census
-from console.fleet.needs import open_requests
+from console.fleet.needs import unheard_requests
 from console.fleet.state import NOTHING, Source
 from console.fleet.store import Store
 from console.fleet.wording import Glyphs, Segment, Tone, clock_time, elapsed
@@ -39,12 +39,13 @@ class Status:
 
 def status(store: Store, now: int, glyphs: Glyphs, tz: tzinfo | None = None) -> Status:
     """The whole bar at the local time `now`."""
-    left = (*contact_segments(store, now), *count_segments(Census(store).counts), *behind_segments(store))
+    left = (*contact_segments(store, now), *count_segments(Census(store)), *behind_segments(store))
     return Status(left, (*need_segments(store, now, glyphs), (clock_time(now, tz), "quiet")))
 
 
-def contact_segments(store: Store, now: int, *, reasons: bool = True) -> tuple[Segment, ...]:
-    """The sources that are heard as one number, every other one by name, and why where `reasons` are wanted."""
+def contact_segments(store: Store, now: int, *, reasons: bool = True, narrow: bool = False) -> tuple[Segment, ...]:
+    """The sources that are heard as one number, every other one by name, and why where `reasons` are wanted. Where it
+    is `narrow`, the passing reason of a lost contact has no room."""
     if not store.sources:
         return ((Clean("no sources"), "quiet"),)
     live = [source for source in store.sources.values() if source.live]
@@ -54,7 +55,7 @@ def contact_segments(store: Store, now: int, *, reasons: bool = True) -> tuple[S
         segments.append((Clean(f"{live[0].shown} live"), "plain"))
     elif live:
         segments.append((Clean(f"{len(live)} sources live"), "plain"))
-    segments.extend(_unheard(source, now, reasons) for source in rest if not source.given_up)
+    segments.extend(_unheard(source, now, reasons, narrow) for source in rest if not source.given_up)
     segments.extend(_given_up([source for source in rest if source.given_up], now))
     return tuple(segments)
 
@@ -72,13 +73,15 @@ def _given_up(sources: list[Source], now: int) -> list[Segment]:
     ]
 
 
-def _unheard(source: Source, now: int, reasons: bool) -> Segment:
+def _unheard(source: Source, now: int, reasons: bool, narrow: bool) -> Segment:
     why = f": {source.why}" if source.why and reasons else ""
     retrying = f", try {source.tries}" if source.tries > 1 else ""
     if source.lost_since is not None and source.contact in (Contact.LOST, Contact.CONNECTING):
         lost = since(now - source.lost_since)
-        known = ", last known state shown" if source.welcomed and not (source.fatal and reasons) else why
-        return Clean(f"{source.shown} lost {lost}{known}{retrying}"), "lost"
+        if not source.welcomed:
+            return Clean(f"{source.shown} not reached for {lost}{why}{retrying}"), "lost"
+        told = why if source.fatal or not narrow else ""
+        return Clean(f"{source.shown} lost {lost}{told}{retrying}"), "lost"
     match source.contact:
         case Contact.CONNECTING:
             return Clean(f"{source.shown} connecting{retrying}"), "quiet"
@@ -90,13 +93,17 @@ def _unheard(source: Source, now: int, reasons: bool) -> Segment:
             return Clean(f"{source.shown} {contact.value}{why}"), "lost"
 
 
-def count_segments(counts: Mapping[Lifecycle, int]) -> tuple[Segment, ...]:
-    """How many sessions there are, and how many in the states that matter."""
-    total = sum(counts.values())
+def count_segments(census: Census) -> tuple[Segment, ...]:
+    """How many sessions there are, how many of those that are heard are in the states that matter, and of how many only
+    the last state is known."""
+    counts, last_known = census.counts, census.last_known
+    total = sum(counts.values()) + last_known
     if not total:
         return ()
     segments: list[Segment] = [(Clean(f"{total:,} session{'s' if total != 1 else ''}"), "plain")]
     segments += [(Clean(f"{counts[state]:,} {state.value}"), tone) for state, tone in _COUNTED if counts.get(state)]
+    if last_known:
+        segments.append((Clean(f"{last_known:,} last known"), "lost"))
     return tuple(segments)
 
 
@@ -127,11 +134,17 @@ def unread_text(source: Source, cells: int) -> Clean:
 
 
 def need_segments(store: Store, now: int, glyphs: Mapping[str, str], *, hidden: int = 0) -> tuple[Segment, ...]:
-    """How many requests wait, how long the oldest has, and how many of them the filter hides."""
-    waiting = open_requests(store)
-    if not waiting:
-        return ()
-    oldest = elapsed(now, store.asked_local(waiting[0]))
-    need = "needs" if len(waiting) == 1 else "need"
+    """How many requests wait, how long the oldest has, and how many of them the filter hides; apart from them those of
+    sources that are not heard, which nobody can decide now."""
+    segments: list[Segment] = []
+    unheard = unheard_requests(store)
+    heard = len(store.queue.requests) - unheard
     behind = f", {hidden} hidden by the filter" if hidden else ""
-    return ((Clean(f"{glyphs['alert']} {len(waiting)} {need} you, oldest {oldest}{behind}"), "attention"),)
+    if heard:
+        oldest = next(request for request in store.queue.requests if store.sources[request.key.source].live)
+        need = "needs" if heard == 1 else "need"
+        waits = elapsed(now, store.asked_local(oldest))
+        segments.append((Clean(f"{glyphs['alert']} {heard} {need} you, oldest {waits}{behind}"), "attention"))
+    if unheard:
+        segments.append((Clean(f"{unheard} asked before contact was lost{'' if heard else behind}"), "lost"))
+    return tuple(segments)

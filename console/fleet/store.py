@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from typing import Final
 
 from console.fleet import requests
@@ -26,6 +27,8 @@ class Queue:
 
     def __init__(self) -> None:
         self.requests: Final[list[Request]] = []
+        self.by_source: Final[Counter[str]] = Counter()
+        """How many of them each source has."""
         self._order: list[tuple[int, RequestKey]] = []
         self._asked: dict[RequestKey, int] = {}
 
@@ -37,12 +40,14 @@ class Queue:
         at = bisect_left(self._order, (asked or LATEST, key))
         self._order.insert(at, (asked or LATEST, key))
         self.requests.insert(at, request)
+        self.by_source[key.source] += 1
 
     def drop(self, key: RequestKey) -> None:
         """The request does not wait any more, if it did."""
         at = self.place(key)
         if at is not None:
             del self._order[at], self.requests[at], self._asked[key]
+            self.by_source[key.source] -= 1
 
     def place(self, key: RequestKey) -> int | None:
         """The place of a request, from 0; None where it does not wait."""

@@ -32,7 +32,7 @@ from console.fleet.views import (
 )
 from console.fleet.wording import clock_time, name_of
 from console.screens.availability import Standing
-from console.screens.footing import arrangement, footer_keys, hint, quiet_roster
+from console.screens.footing import arrangement, footer_keys, hint, quiet_roster, unheard
 from console.screens.logbook import Logbook
 from console.screens.rule import Rule
 from console.screens.shown import Shown
@@ -119,6 +119,7 @@ class Board:
         self._roster_changes = Changes()
         self._roster_rests_until = 0.0
         self._contacts: list[tuple[Contact, int]] = []
+        self._selected: SessionKey | None = None
         self._notice: Segment = _NOTHING
         self._trailed: Segment = _NOTHING
         self._notice_until = 0
@@ -316,9 +317,10 @@ class Board:
     def _paint_bars(self, now: int) -> None:
         fleet = self._hub.fleet
         # A roster without sessions has room for the whole reasons.
-        contacts = contact_segments(fleet, now, reasons=bool(len(self.rows)))
+        narrow = self._screen.has_class("-narrow")
+        contacts = contact_segments(fleet, now, reasons=bool(len(self.rows)), narrow=narrow)
         # Who is not heard matters more than what this is.
-        if all(source.live for source in fleet.sources.values()) or not self._screen.has_class("-narrow"):
+        if all(source.live for source in fleet.sources.values()) or not narrow:
             contacts = ((Clean("watchfloor"), "plain"), *contacts)
         self._top.status = _Says(
             contacts,
@@ -331,10 +333,11 @@ class Board:
             right.append((Clean("this console only watches"), "quiet"))
         if self._debug_keys:
             right.append((Clean(f"keys={self._pressed}"), "quiet"))
-        self._counts.status = _Says((*count_segments(self._census.counts), *behind_segments(fleet)), right)
+        self._counts.status = _Says((*count_segments(self._census), *behind_segments(fleet)), right)
 
     def _paint_selected(self, now: int, selected: SessionKey | None, shown: Shown | None, standings: Standings) -> None:
         fleet = self._hub.fleet
+        self._selected = selected
         self.facts.facts = self._fact_rows(selected, now) if selected else []
         self._footer.items = footer_keys(standings(), self._keys, fleet)
         self._rule.say(self._log_title(selected, now), active=self._log_active)
@@ -358,6 +361,7 @@ class Board:
             said = (self._notice,)
         elif not self._pressed:
             said = hint(self._hub.fleet, self._keys, self._ground)
+        said = said or unheard(self._hub.fleet, self._selected, self._keys)
         self._too_small.say(said)
         trailed: Sequence[Segment] = (self._trailed,) if self._trailed[0] else ()
         if self._screen.has_class("-low"):

@@ -8,6 +8,7 @@ from typing import Final
 
 from console.actions import Action
 from console.fleet.arrangement import Arrangement, group_words
+from console.fleet.facts import SessionKey
 from console.fleet.filter import Filter
 from console.fleet.needs import open_requests
 from console.fleet.order import Sort
@@ -49,11 +50,20 @@ def footer_keys(standings: Iterable[tuple[Action, Standing]], keys: Keymap, stor
 
 def hint(store: Store, keys: Keymap, ground: Clean = NOTHING) -> tuple[Segment, ...]:
     """What an operator who has not touched anything should know. `ground`: why this is what the console opened on."""
-    agents = {request.key.owner for request in open_requests(store)}
+    agents = {r.key.owner for r in open_requests(store) if store.sources[r.key.source].live}
     word = "agent waits" if len(agents) == 1 else "agents wait"
     waits = Clean(f"{len(agents)} {word} for you: {keys.shown('next')}") if agents else NOTHING
     segments: tuple[Segment, ...] = ((waits, "attention"), (ground, "plain"))
     return tuple(segment for segment in segments if segment[0])
+
+
+def unheard(store: Store, selected: SessionKey | None, keys: Keymap) -> tuple[Segment, ...]:
+    """Why the selected session shows its last known state only; nothing while its source is heard."""
+    source = store.sources.get(selected.source) if selected is not None else None
+    if source is None or source.live or source.lost_since is None:
+        return ()
+    why = f": {source.why}" if source.why else ""
+    return ((Clean(f"{source.shown} is not heard ({keys.shown('sources')} tells more){why}"), "lost"),)
 
 
 def arrangement(rows: Arrangement, filter: Filter | None) -> tuple[Segment, ...]:
@@ -95,5 +105,6 @@ def _why_empty(source: Source) -> Clean:
     tries = f", try {source.tries}" if source.tries > 1 else ""
     if source.contact in _CONNECTS and source.lost_since is None:
         return Clean(f"{source.shown} connecting{why}{tries}")
-    word = "lost" if source.contact in (Contact.LOST, Contact.CONNECTING) else source.contact.value
+    lost = "lost" if source.welcomed else "not reached"
+    word = lost if source.contact in (Contact.LOST, Contact.CONNECTING) else source.contact.value
     return Clean(f"{source.shown} {word}{why}{tries}")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.screens.widget_kit import texts
-from widgets.cells import chop, crop, fit, flat, skip, width_of, wrap
+from widgets.cells import chop, crop, cut_middle, fit, flat, skip, width_of, wrap
 
 WIDTHS = st.integers(0, 40)
 
@@ -28,6 +28,18 @@ def test_fit_pads_on_the_asked_side_and_marks_a_cut() -> None:
     assert fit("abcdef", 4, "~") == "abc~"
     assert fit("部署了", 4) == "部 …"
     assert fit("部署了", 5) == "部署…"
+
+
+@given(st.one_of(texts(), st.text()), WIDTHS)
+@example("\u200d字" * 20, 9)
+def test_cut_in_the_middle_gives_exactly_the_width(text: str, width: int) -> None:
+    assert cell_len(cut_middle(text, width)) == width
+
+
+def test_cut_in_the_middle_leaves_both_ends() -> None:
+    assert cut_middle("abcdefghij", 7) == "abc…hij"
+    assert cut_middle("abcdefghij", 6, "~") == "ab~hij"
+    assert cut_middle("abc", 5) == "abc  "
 
 
 @given(st.one_of(texts(), st.text()), WIDTHS)

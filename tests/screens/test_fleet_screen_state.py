@@ -41,7 +41,8 @@ async def test_a_source_that_is_not_heard_is_not_commanded(stage: Stage) -> None
         assert "contact with local was lost" in stage.said
     assert not stage.sent
     top = "\n".join(lines(stage.console.app.fleet_screen.query_one("#top")))
-    assert "local lost 0:01, last known state shown" in top
+    assert "local lost 0:01: connection reset, try 2" in top
+    assert "1 last known" in "\n".join(lines(stage.console.app.fleet_screen.query_one("#counts")))
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,16 @@ async def test_the_right_part_wins_and_a_cut_is_marked() -> None:
         assert lines(bar)[0] == " 3 nee…"
 
 
+async def test_of_a_long_reason_the_end_stands_there_as_well() -> None:
+    why = "far lost 0:42: the process ended before it had listened, with status 137: killed"
+    bar = StatusBar(Status(left=[(Clean(why), "lost")], right=[(Clean("3 need you"), "attention")]))
+    async with Bench(bar).run_test(size=(60, 3)):
+        said = lines(bar)[0]
+    assert said.startswith(" far lost 0:42: the pro")
+    assert "status 137: killed  3 need you" in said
+    assert said.count("…") == 1
+
+
 async def test_a_change_reaches_the_screen_and_lays_nothing_out() -> None:
     bar = StatusBar(Status(left=[(Clean("connecting"), "quiet")]))
     app = Bench(bar)

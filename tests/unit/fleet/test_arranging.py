@@ -358,7 +358,11 @@ def test_queue_and_census_are_as_good_as_counting_anew(steps: list[tuple[str, st
         asked.sort(key=lambda request: (fleet.asked_local(request), request.key))
         assert fleet.queue.requests == asked
         assert [fleet.queue.place(request.key) for request in asked] == list(range(len(asked)))
-        assert +census._counts == Counter(s.lifecycle for s in fleet.sessions.values() if not s.placeholder)
+        assert fleet.queue.by_source == Counter(request.key.source for request in asked)
+        described = [s for s in fleet.sessions.values() if not s.placeholder]
+        heard = [s.lifecycle for s in described if fleet.sources[s.key.source].live]
+        assert census.counts == Counter(heard)
+        assert census.last_known == len(described) - len(heard)
 
 
 def bar_calls(sessions: int) -> int:
@@ -377,7 +381,7 @@ def bar_calls(sessions: int) -> int:
     try:
         changes = host.fleet.apply(facts, host.now)
         census.take_up(changes)
-        count_segments(census.counts)
+        count_segments(census)
         need_segments(host.fleet, host.now, GLYPHS)
     finally:
         sys.setprofile(None)

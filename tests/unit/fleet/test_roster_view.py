@@ -16,7 +16,8 @@ from console.fleet.row import Row
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, glyphs, roster, row, shown
 from watchfloor.protocol import frames as f
-from watchfloor.words import Contact, Primitive
+from watchfloor.words import Contact, Lifecycle, Primitive
+from widgets.columns import columns_for
 
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """The machine that tests may be busy with other things."""
@@ -142,7 +143,19 @@ def test_secrets_are_masked_in_rows_and_lines(host: ScriptedHost) -> None:
 def test_lost_contact_is_not_stopped(host: ScriptedHost) -> None:
     host.session("s1")
     host.contact(Contact.LOST)
-    assert (row(host).state, row(host).tone) == ("running", "lost")
+    assert (row(host).glyph, row(host).state, row(host).tone) == ("?", "was running", "lost")
+    host.contact(Contact.LIVE)
+    assert (row(host).state, row(host).tone) == ("running", "running")
+
+
+def test_no_last_known_state_is_wider_than_its_column(host: ScriptedHost) -> None:
+    cells = next(column.width for column in columns_for(80) if column.name == "state")
+    for state in Lifecycle:
+        host.session("s1", lifecycle=state)
+        host.contact(Contact.LOST)
+        assert row(host).state.startswith("was ") or state is Lifecycle.UNKNOWN
+        assert len(row(host).state) <= cells
+        host.contact(Contact.LIVE)
 
 
 def test_an_observed_session_has_its_own_glyph(host: ScriptedHost) -> None:

@@ -240,14 +240,14 @@ def test_silence_counts_from_the_last_frame(host: ScriptedHost) -> None:
     refused = gate(host.fleet, host.intent(Primitive.PAUSE), host.now)
     assert refused == Refusal(OutcomeKind.UNDELIVERED, "here has been silent for 0:42")
     host.noticed(Contact.LOST, 60_000, "nothing was heard for 60 s", tries=1)
-    assert bar(host)[0][0] == "here lost 1:00, last known state shown"
+    assert bar(host)[0][0] == "here lost 1:00: nothing was heard for 60 s"
 
 
 def test_a_host_that_ended_says_so_and_what_is_known_of_it_stays(host: ScriptedHost) -> None:
     host.session("s1", name="deploy")
     host.contact(Contact.LOST, "the host has ended")
     host.now += 42_000
-    assert bar(host)[0] == ["here lost 0:42: the host has ended", "1 session", "1 running"]
+    assert bar(host)[0] == ["here lost 0:42: the host has ended", "1 session", "1 last known"]
     assert facts(host)["source"] == "here, lost: the host has ended"
     assert facts(host)["state"].startswith("running")
 
@@ -256,7 +256,7 @@ def test_hosts_that_ended_are_one_number(host: ScriptedHost) -> None:
     for name in ("here", "there", "yonder"):
         host.fleet.apply([ContactFact(name, Contact.LOST, host.now, clean_line("the host has ended"))], host.now)
     host.fleet.apply([ContactFact("else", Contact.LOST, host.now, clean_line("refused"), 3, host.now + 1)], host.now)
-    assert bar(host)[0] == ["else lost 0:00: refused, try 3", "3 sources lost: the host has ended"]
+    assert bar(host)[0] == ["else not reached for 0:00: refused, try 3", "3 sources lost: the host has ended"]
 
 
 def test_commands_show_how_far_they_came(host: ScriptedHost) -> None:
@@ -334,8 +334,29 @@ def test_lost_contact_in_the_bar(host: ScriptedHost) -> None:
     host.contact(Contact.LOST, tries=1)
     host.now += 42_000
     host.contact(Contact.CONNECTING, tries=7)
-    assert bar(host)[0] == ["here lost 0:42, last known state shown, try 7"]
+    assert bar(host)[0] == ["here lost 0:42, try 7"]
     assert bar(ScriptedHost(live=False))[0] == ["no sources"]
+
+
+def test_what_waits_and_what_runs_is_counted_apart_where_contact_is_lost(host: ScriptedHost) -> None:
+    host.session("s1")
+    host.ask("r1")
+    far = ScriptedHost(name="far", live=False)
+    far.fleet = host.fleet
+    far.contact(Contact.LIVE)
+    far.welcome()
+    far.session("s2")
+    far.session("s3", lifecycle="waiting")
+    far.ask("r2", "s3")
+    far.contact(Contact.LOST)
+    host.now += 60_000
+    left, right = bar(host)
+    assert left[-3:] == ["3 sessions", "1 running", "2 last known"]
+    assert right[:2] == ["▴ 1 needs you, oldest 1:00", "1 asked before contact was lost"]
+    host.contact(Contact.LOST)
+    left, right = bar(host)
+    assert left[-2:] == ["3 sessions", "3 last known"]
+    assert right[0] == "2 asked before contact was lost"
 
 
 @pytest.mark.parametrize(
