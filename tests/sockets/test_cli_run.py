@@ -162,7 +162,7 @@ async def test_a_script_is_called_by_its_own_name_unless_another_is_given(progra
     async with running(program, "--", "env", "A=1", "sh", "job.sh"), running(program, "--", "sh", "job.sh"):
         for name in ("job.sh", "job.sh-2"):
             record = (await program("sessions", name, "--json")).record
-            assert (record["source"], record["session"], record["name"]) == (name, "job.sh", "job.sh")
+            assert (record["source"], record["name"]) == (name, "job.sh")
     async with running(program, "--name", "nightly", "--", "sh", "job.sh"):
         assert (await program("sessions", "nightly", "--json")).record["name"] == "nightly"
 
