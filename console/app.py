@@ -32,10 +32,10 @@ from console.config import state_folder
 from console.demo.process import NAME as DEMO
 from console.hub import Hub, steady_ms
 from console.keymap import key_names, keymap
-from console.lifeline import Lifeline, believed
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
-from console.screens.terminal import PasteDropped, TerminalDriver
+from console.terminal.driver import PasteDropped, TerminalDriver
+from console.terminal.lifeline import Lifeline, believed
 from themes.loader import load_glyphs
 from themes.toolkit import toolkit_theme
 from watchfloor.errors import ConfigError
@@ -103,7 +103,7 @@ def run(
 
 
 def _browser_driver() -> type[Driver]:
-    from console.screens.browser import BrowserDriver
+    from console.terminal.browser import BrowserDriver
 
     return BrowserDriver
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from console.lifeline import MOST
+from console.terminal.lifeline import MOST
 from tests.pty.harness import Terminal
 from tests.pty.kit import SLOW_S, WATCHFLOOR, console
 

@@ -125,7 +125,7 @@ def test_a_terminal_that_can_no_longer_be_written_to_is_lost(env: dict[str, str]
 
 BREAKS = """
 import threading, time
-from console.lifeline import Lifeline
+from console.terminal.lifeline import Lifeline
 with Lifeline():
     print("\\x1b[?1049h\\x1b[?25l\\x1b[?1000h", flush=True)
     threading.Thread(target=lambda: 1 / 0, name="textual-output").start()

@@ -7,7 +7,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.pasting import BEGIN, END, ESCAPE_S, HALF_MARK_S, MOST, QUIET_S, Dropped, Keys, Pasted, Pastes, Piece
+from console.terminal.pasting import (
+    BEGIN,
+    END,
+    ESCAPE_S,
+    HALF_MARK_S,
+    MOST,
+    QUIET_S,
+    Dropped,
+    Keys,
+    Pasted,
+    Pastes,
+    Piece,
+)
 
 
 def parted(*reads: str) -> list[Piece]:

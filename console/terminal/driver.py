@@ -19,7 +19,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from console.pasting import ESCAPE, Dropped, Keys, Pasted, Pastes, Piece
+from console.terminal.pasting import ESCAPE, Dropped, Keys, Pasted, Pastes, Piece
 
 _LOOKS_EVERY_S: Final = 0.1
 _READS_MOST: Final = 4_096

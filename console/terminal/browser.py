@@ -11,8 +11,8 @@ from textual._xterm_parser import XTermParser
 from textual.drivers._byte_stream import ByteStream
 from textual.drivers.web_driver import WebDriver
 
-from console.pasting import Pastes
-from console.screens.terminal import messages_of
+from console.terminal.driver import messages_of
+from console.terminal.pasting import Pastes
 
 
 class BrowserDriver(WebDriver):
