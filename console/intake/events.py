@@ -6,7 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from console.fleet.facts import EventFact
-from console.intake.bounds import KEEP_EVENT, Reading, a_line, a_prose, exact, line, prose, shown_json
+from console.intake.bounds import (
+    KEEP_EVENT,
+    KEEP_ID,
+    LAST_TIME,
+    MOST_COUNT,
+    Reading,
+    a_line,
+    a_prose,
+    exact,
+    line,
+    prose,
+    shown_json,
+)
 from console.intake.requests import short_line
 from watchfloor.protocol import events as e
 from watchfloor.protocol.lines import arguments_line, resolved_line, state_word
@@ -32,16 +44,20 @@ def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
     if event.author is not None:
         head = Clean(f"{line(event.author)}: {head}") if head else line(event.author)
     offset = r.count("offset", event.offset) if kind is e.Delta else None  # type: ignore[attr-defined]
+    # Nearly every event has nothing odd in it; a call for each of its places would take longer than all else here.
+    at, seq, pos, attempt, turn, item, key = (
+        event.at, event.seq, event.pos, event.attempt, event.turn, event.item, event.key
+    )  # fmt: skip
     return EventFact(
         word,
-        r.time("at", event.at),
-        r.a_count("seq", event.seq),
-        r.a_count("pos", event.pos),
-        r.a_count("attempt", event.attempt),
-        r.an_id("turn", event.turn),
-        r.an_id("item", event.item),
+        at if 0 <= at < LAST_TIME else r.time("at", at),
+        seq if seq is None or 0 <= seq <= MOST_COUNT else r.a_count("seq", seq),
+        pos if pos is None or 0 <= pos <= MOST_COUNT else r.a_count("pos", pos),
+        attempt if attempt is None or 0 <= attempt <= MOST_COUNT else r.a_count("attempt", attempt),
+        turn if turn is None or len(turn) <= KEEP_ID else r.an_id("turn", turn),
+        item if item is None or len(item) <= KEEP_ID else r.an_id("item", item),
         offset,
-        r.an_id("key", event.key),
+        key if key is None or len(key) <= KEEP_ID else r.an_id("key", key),
         head,
         text,
         data,

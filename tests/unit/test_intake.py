@@ -80,6 +80,9 @@ def texts(value: Any, name: str = "", within: str = "") -> Iterator[tuple[str, s
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for part in dataclasses.fields(value):
             yield from texts(getattr(value, part.name), part.name, f"{type(value).__name__}.")
+    elif isinstance(value, EventFact):
+        for part_name, part in value._asdict().items():
+            yield from texts(part, part_name, "EventFact.")
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if name == "labels":

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from console.fleet.facts import (
     NO_TIME,
@@ -245,6 +247,23 @@ def test_indented_json_stops_and_counts_the_rest() -> None:
     assert len(text) < 1_300
     assert 900_000 < more < 1_100_000
     assert shown_json({"a": 1}) == ('{\n  "a": 1\n}', 0)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+        max_leaves=20,
+    )
+)
+def test_indented_json_is_that_of_the_standard_library(value: Any) -> None:
+    whole = json.dumps(value, indent=2, ensure_ascii=False)
+    assert shown_json(value) == (whole, 0)
+    most = len(whole) // 2
+    text, more = shown_json(value, most)
+    assert whole.startswith(text)
+    assert len(text) > most
+    assert more >= 0
 
 
 @pytest.mark.parametrize("kind", ["message", "notice", "mail", "diff", "tool_output", "reasoning", "raw"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import unicodedata
@@ -98,6 +99,13 @@ def test_every_harmful_code_point_is_shown_and_no_other() -> None:
         if (clean(char) != char) != expected:
             wrong.append(char)
     assert names(wrong) == []
+
+
+def test_what_is_harmful_is_found_in_a_long_text_as_well() -> None:
+    for around in ("a plain line\n" * 5, "größer, 部署 ✓ " * 5):
+        for char in itertools.chain(map(chr, range(0x10000)), EVERYTHING[0x10000::97]):
+            assert is_plain(around + char + around) == (clean(char) == char), hex(ord(char))
+    assert clean("a plain line\n" * 20 + "\u202e") == "a plain line\n" * 20 + "<U+202E>"
 
 
 def test_every_token_is_told_apart_and_printable() -> None:

@@ -89,9 +89,24 @@ def _token(match: re.Match[str]) -> str:
     return _TOKENS[match[0]]
 
 
-def _first_hidden(s: str) -> re.Match[str] | None:
-    # Most text that is not printable ASCII is ASCII with line feeds, and the small class is several times faster.
-    return (_HIDDEN_ASCII if s.isascii() else _HIDDEN).search(s)
+_SHORT: Final = 48
+"""Characters up to which one search is the fastest."""
+_PLAIN_ASCII: Final = bytes((0x09, 0x0A, *range(0x20, 0x7F)))
+
+
+def _hides(s: str) -> bool:
+    """Does anything in it have to be made visible?"""
+    if len(s) > _SHORT:
+        # Most of what is written is plain ASCII with line feeds: to take that away costs a fraction of a search. What
+        # is left is looked at by itself, as each code point stands for itself.
+        try:
+            rest = s.encode().translate(None, _PLAIN_ASCII)
+        except UnicodeEncodeError:
+            return True  # lone surrogates
+        if not rest:
+            return False
+        s = rest.decode()
+    return (_HIDDEN_ASCII if s.isascii() else _HIDDEN).search(s) is not None
 
 
 def clean(s: str) -> Clean:
@@ -100,7 +115,7 @@ def clean(s: str) -> Clean:
     Works on single code points and keeps no state, so `clean(a) + clean(b) == clean(a + b)`. Idempotent, never
     shorter than its input. Never raises, whatever the string holds.
     """
-    if (s.isascii() and s.isprintable()) or not _first_hidden(s):
+    if (s.isascii() and s.isprintable()) or not _hides(s):
         # NewType is a call that costs as much as the test above; this runs for every field of every event.
         return s  # type: ignore[return-value]
     return Clean(_HIDDEN.sub(_token, s))
@@ -120,7 +135,7 @@ def clean_prose(s: str) -> Clean:
     (Persian, the Indic scripts, ...), blanks such as the no-break space, and Arabic number signs. It looks at the
     neighbours, so clean the whole body, not its pieces. Idempotent, never shorter than its input.
     """
-    if (s.isascii() and s.isprintable()) or not _first_hidden(s):
+    if (s.isascii() and s.isprintable()) or not _hides(s):
         return s  # type: ignore[return-value]
     return Clean(_HIDDEN.sub(_prose_token, s))
 
@@ -136,7 +151,7 @@ def count_hidden(s: str, *, prose: bool = False) -> int:
 
 def is_plain(s: str) -> bool:
     """Whether `clean` would leave the text as it is."""
-    return (s.isascii() and s.isprintable()) or not _first_hidden(s)
+    return (s.isascii() and s.isprintable()) or not _hides(s)
 
 
 # ---------------------------------------------------------------------------------------------- prose

@@ -8,7 +8,7 @@ neither: it is a preview of an item whose whole form follows. Event kinds that w
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
@@ -27,11 +27,31 @@ from watchfloor.words import (
 class Tagged(Model):
     """A model whose tag counts as set, so that "set fields only" still writes it."""
 
-    def model_post_init(self, context: Any, /) -> None:
-        for tag in ("type", "kind", "primitive"):
-            if tag in type(self).model_fields:
-                self.__pydantic_fields_set__.add(tag)
-                return
+    _TAG: ClassVar[str | None] = None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        cls._TAG = next((tag for tag in ("type", "kind", "primitive") if tag in cls.model_fields), None)
+
+    def __init__(self, /, **data: Any) -> None:
+        super().__init__(**data)
+        self._mark()
+
+    # What is read from a frame carries its tag, as the unions find the model by it: a hook that pydantic calls for each
+    # model would cost as much as reading does. This says that the constructor need not be called for those.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """As pydantic's; a tag that was left out counts as set."""
+        one = super().model_validate(obj, **options)
+        one._mark()
+        return one
+
+    def _mark(self) -> None:
+        if self._TAG is not None:
+            self.__pydantic_fields_set__.add(self._TAG)
 
 
 class Event(Tagged):

@@ -34,8 +34,7 @@ LINE: Final = 120
 ARGUMENTS: Final = 4_096
 """Code points of arguments that come into a line."""
 
-_PARTS: Final = (", ", ": ", '"')
-"""What a bare word must not hold: it could be taken for more than one."""
+_WRITTEN: Final = json.JSONEncoder(ensure_ascii=False)
 
 
 def event_line(event: BaseModel) -> str:
@@ -131,9 +130,20 @@ def _joined(arguments: Mapping[str, JsonValue]) -> str:
 
 
 def _word(text: str) -> str:
-    bare = text and text == text.strip() and not any(part in text for part in _PARTS)
-    return text if bare else _json(text)
+    # What is cut off anyway is not written first.
+    text = text if len(text) <= ARGUMENTS else text[: ARGUMENTS + 1]
+    bare = text and text == text.strip() and not (", " in text or ": " in text or '"' in text)
+    return text if bare else _WRITTEN.encode(text)
 
 
 def _json(value: JsonValue) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    # An encoder makes itself ready for what may be nested: for most arguments that takes longer than writing them.
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return int.__repr__(value)
+        case _:
+            return _WRITTEN.encode(value)
