@@ -34,7 +34,7 @@ def open_file(path: Path, *, application: int, version: int, tables: Sequence[st
 
     No transaction is open: whoever writes begins one. Raises a subclass of StorageError.
     """
-    _look(path, application, version)
+    look(path, application, version)
     try:
         # What agents said is nobody else's; the files that SQLite adds take their mode from this one.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -55,7 +55,8 @@ def open_file(path: Path, *, application: int, version: int, tables: Sequence[st
     return db
 
 
-def _look(path: Path, application: int, version: int) -> None:
+def look(path: Path, application: int, version: int) -> None:
+    """Is there nothing, an empty file, or one of ours that this version knows? Raises a subclass of StorageError."""
     try:
         with path.open("rb") as file:
             header = file.read(_HEADER)

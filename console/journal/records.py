@@ -1,0 +1,110 @@
+"""What is handed to the journal and what it gives back. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from watchfloor.protocol.events import Event
+    from watchfloor.protocol.frames import HostFrame, UnknownFrame
+
+Intervals = tuple[tuple[int, int], ...]
+"""Disjoint, ascending, both ends included."""
+
+
+class Heard(NamedTuple):
+    """A frame from a source. `at`: when it came, milliseconds since 1970 UTC by our clock; `raw`: as it came, None
+    where the connector made it up."""
+
+    source: str
+    at: int
+    frame: HostFrame | UnknownFrame
+    raw: bytes | None
+
+
+class TrailRow(NamedTuple):
+    """How far a command of ours has come. `body` holds what may be kept of it: never what was filled in to answer."""
+
+    id: str
+    source: str
+    session: str
+    at: int
+    body: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far one session was received. `held`: numbers of the events that are here; `gone`: those that are here no
+    longer, or nowhere; `through`: up to here nothing is missing, so that a source is asked from there."""
+
+    epoch: str
+    held: Intervals
+    gone: Intervals
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Events of one epoch of a session in the order of their numbers, as they came. `more`: older ones are here."""
+
+    epoch: str
+    events: tuple[Event, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStats:
+    name: str
+    sessions: int
+    events: int
+    first_at: int | None
+    last_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a journal holds. `bytes`: what its file takes; times are milliseconds since 1970 UTC, by our clock."""
+
+    bytes: int
+    frames: int
+    events: int
+    requests: int
+    trails: int
+    sources: tuple[SourceStats, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What has been let go of."""
+
+    frames: int = 0
+    events: int = 0
+    requests: int = 0
+    trails: int = 0
+
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(
+            self.frames + other.frames,
+            self.events + other.events,
+            self.requests + other.requests,
+            self.trails + other.trails,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long and how much is kept. `age_s` seconds since it came, `size` bytes of the file; None: no limit."""
+
+    age_s: float | None = 30 * 86_400.0
+    size: int | None = 2 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check has found: `faults`, one line each, and how many frames and events could be read."""
+
+    frames: int
+    events: int
+    faults: tuple[str, ...] = field(default=())
