@@ -10,10 +10,10 @@ from console.fleet.facts import SessionKey
 from console.fleet.needs import Needs, NeedsIndex
 from console.fleet.order import LAST, LIFTS, Backwards, GroupKey, Order, RowKey, Sort, order_of
 from console.fleet.rate import SLOT_MS
-from console.fleet.state import NOTHING, Session
+from console.fleet.state import Session
 from console.fleet.store import Store
 from console.fleet.tree import MOST_LEVELS, Tree
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 
 FEW: Final = 64
 """So many sessions are put in their places one by one; an eighth of all at most."""

@@ -14,10 +14,10 @@ from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, 
 from console.fleet.former import ago_words, doubt_words, in_doubt, standing
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
-from console.fleet.state import NOTHING, Request, Session, Source
+from console.fleet.state import Request, Session, Source
 from console.fleet.store import Store
 from console.fleet.wording import Segment, clock_time, elapsed, name_by_key, name_of
-from watchfloor.text import Clean, clean_line, numeral, since
+from watchfloor.text import NOTHING, Clean, clean_line, numeral, since
 from watchfloor.words import Continuity, RequestState
 
 MASK: Final = "*"

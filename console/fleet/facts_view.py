@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from console.fleet.facts import ProfileFact, SessionKey
 from console.fleet.gate import UNASKED, Greyed, can
 from console.fleet.reseeds import reseed_words
-from console.fleet.state import NOTHING, Session, Source
+from console.fleet.state import Session, Source
 from console.fleet.status_view import unread_text
 from console.fleet.store import Store
 from console.fleet.trail import overlay
@@ -24,7 +24,7 @@ from console.fleet.wording import (
     name_of,
     short_count,
 )
-from watchfloor.text import Clean, clean_line, numeral, since
+from watchfloor.text import NOTHING, Clean, clean_line, numeral, since
 from watchfloor.words import TERMINAL, Contact, Continuity, Primitive
 
 FactRow: TypeAlias = tuple[Clean, Clean, Tone] | tuple[Clean, Clean, Tone, int]

@@ -15,8 +15,9 @@ from console.fleet.facts import (
     WatchingFact,
     WelcomeFact,
 )
-from console.fleet.state import NOTHING, Session, Source
+from console.fleet.state import Session, Source
 from console.fleet.store import Store
+from watchfloor.text import NOTHING
 from watchfloor.words import Contact
 
 ALL: Final = "*"

@@ -10,7 +10,7 @@ from typing import Final
 from console.fleet.facts import SessionKey
 from console.fleet.log import UNREAD, LogEntry
 from console.fleet.reseeds import reseed_word
-from console.fleet.state import NOTHING, Session
+from console.fleet.state import Session
 from console.fleet.store import Store
 from console.fleet.wording import (
     Glyphs,
@@ -23,7 +23,7 @@ from console.fleet.wording import (
     masked,
     one_line,
 )
-from watchfloor.text import Clean, numeral, since
+from watchfloor.text import NOTHING, Clean, numeral, since
 from watchfloor.words import Primitive
 
 _SAYS: Final[Mapping[str, str]] = {"assistant": "say", "user": "user", "operator": "told", "system": "system"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.fleet.log import LogEntry
-from console.fleet.state import NOTHING, Session
-from watchfloor.text import Clean
+from console.fleet.state import Session
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import Continuity, ReseedMode
 
 _BEGINS_ANEW: Final = frozenset({ReseedMode.CLEAR, ReseedMode.REPLACE, ReseedMode.COMPACT})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableMapping
 
 from console.fleet.facts import DecisionFact, EventFact, RequestFact, RequestKey, RequestRefFact
-from console.fleet.state import NOTHING, Request, Session
-from watchfloor.text import Clean
+from console.fleet.state import Request, Session
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import ANSWERABLE, RequestKind, RequestState
 
 Requests = MutableMapping[RequestKey, Request]

@@ -10,10 +10,10 @@ from console.fleet.facts import NO_TIME
 from console.fleet.needs import Needs
 from console.fleet.order import GroupKey, RowKey
 from console.fleet.row import Place, Row, heading_row, session_row, stalled_ms
-from console.fleet.state import LATEST, NOTHING, Session
+from console.fleet.state import LATEST, Session
 from console.fleet.store import Store
 from console.fleet.wording import Glyphs
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 
 
 class RosterView(Arrangement):

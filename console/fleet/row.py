@@ -8,11 +8,11 @@ from typing import Final
 from console.fleet.facts import ProfileFact
 from console.fleet.needs import Needs
 from console.fleet.order import GroupKey
-from console.fleet.state import NOTHING, Session, Source
+from console.fleet.state import Session, Source
 from console.fleet.store import Store
 from console.fleet.trail import overlay
 from console.fleet.wording import TONE_OF, Glyphs, Tone, asked_text, elapsed, masked, name_of, one_line, short_count
-from watchfloor.text import Clean, clean_line, numeral, since
+from watchfloor.text import NOTHING, Clean, clean_line, numeral, since
 from watchfloor.words import Lifecycle, Primitive
 
 STALL_MS: Final = 60_000

@@ -8,10 +8,10 @@ from datetime import tzinfo
 from typing import Final
 
 from console.fleet.facts import FaultFact
-from console.fleet.state import NOTHING, Source
+from console.fleet.state import Source
 from console.fleet.store import Store
 from console.fleet.wording import Segment, Tone, clock_time, masked
-from watchfloor.text import Clean, clean_line, since
+from watchfloor.text import NOTHING, Clean, clean_line, since
 from watchfloor.words import Contact, Continuity, Role
 
 FactLine = tuple[Clean, Clean, Tone]

@@ -31,7 +31,7 @@ from console.fleet.facts import (
 from console.fleet.log import Log
 from console.fleet.rate import Rate
 from console.fleet.reseeds import reseed_word
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import (
     ANSWERABLE,
     Contact,
@@ -49,7 +49,6 @@ from watchfloor.words import (
 KEEP_FAULTS: Final = 100
 LATEST: Final = 2**63
 """Later than any time: where a request stands of which nobody knows when it was made."""
-NOTHING: Final = Clean("")
 
 
 @dataclass(slots=True)

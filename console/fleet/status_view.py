@@ -9,10 +9,10 @@ from typing import Final
 
 from console.fleet.census import Census
 from console.fleet.needs import unheard_requests
-from console.fleet.state import NOTHING, Source
+from console.fleet.state import Source
 from console.fleet.store import Store
 from console.fleet.wording import Glyphs, Segment, Tone, clock_time, elapsed
-from watchfloor.text import Clean, cut, numeral, since
+from watchfloor.text import NOTHING, Clean, cut, numeral, since
 from watchfloor.words import Contact, Lifecycle
 
 BEHIND_FROM: Final = 200

@@ -12,8 +12,8 @@ from typing import Final
 from console.fleet import evidence
 from console.fleet.evidence import Scene
 from console.fleet.facts import EventFact, Intent, OutcomeFact, RequestKey, SessionKey
-from console.fleet.state import NOTHING, Baseline, Session, Trail
-from watchfloor.text import Clean
+from console.fleet.state import Baseline, Session, Trail
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import (
     EFFECT_TIMEOUT_S,
     OVERLAY_OF,

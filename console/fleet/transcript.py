@@ -13,12 +13,12 @@ from typing import Final
 
 from console.fleet.facts import EventFact, SessionKey
 from console.fleet.log import LogEntry
-from console.fleet.state import NOTHING, Session
+from console.fleet.state import Session
 from console.fleet.store import Store
 from console.fleet.transcript_blocks import Scenery, kind_of, one_block, tool_block
 from console.fleet.transcript_prose import BodyLine
 from console.fleet.wording import Glyphs, Tone
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 
 KEEP_OLDER: Final = 20_000
 """Entries of the past that are kept of the session that is read."""

@@ -9,11 +9,11 @@ from typing import Any, Final
 from console.fleet.facts import SessionKey
 from console.fleet.log import UNREAD, LogEntry
 from console.fleet.reseeds import reseed_word
-from console.fleet.state import NOTHING, Request
+from console.fleet.state import Request
 from console.fleet.store import Store
 from console.fleet.transcript_prose import BodyLine, diff_lines, exact_lines, output_lines, prose_lines
 from console.fleet.wording import Glyphs, Tone, asked_text, clock_time, elapsed, exact_line, masked, one_line
-from watchfloor.text import Clean, numeral, since
+from watchfloor.text import NOTHING, Clean, numeral, since
 
 OUTPUT_LINES: Final = 6
 """Lines of what a tool put out, or of a thought, that are shown while its block is closed."""

@@ -7,8 +7,8 @@ from datetime import datetime, tzinfo
 from typing import Final, Literal, TypeAlias
 
 from console.fleet.facts import NO_TIME, SessionKey
-from console.fleet.state import NOTHING, Request, Session
-from watchfloor.text import Clean, clean_line, redact, since
+from console.fleet.state import Request, Session
+from watchfloor.text import NOTHING, Clean, clean_line, redact, since
 from watchfloor.words import Lifecycle
 
 Tone: TypeAlias = Literal["plain", "quiet", "attention", "running", "failed", "paused", "lost"]

@@ -11,7 +11,7 @@ from console.fleet.apply import Fleet
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact, Fact, Intent, Refusal, SessionKey
 from console.fleet.gate import ARM_MS, Gated, gate
-from console.fleet.state import NOTHING, Trail
+from console.fleet.state import Trail
 from console.fleet.trail import unanswered_s
 from console.hub.book import Book
 from console.hub.detail import Detail
@@ -19,7 +19,7 @@ from console.hub.lines import HEARD, Lines
 from console.hub.refused import refused
 from console.hub.unfit import first_line, unfit
 from watchfloor.errors import ConnectionLost, ProtocolError
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Contact, EffectState, OutcomeKind
 
 if TYPE_CHECKING:

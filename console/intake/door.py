@@ -44,10 +44,9 @@ from watchfloor.protocol import events as e
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
 from watchfloor.protocol.codec import Bad
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import Contact
 
-NOTHING: Final = Clean("")
 KEEP_RAW: Final = 4_096
 """Characters that are kept of what could not be read."""
 

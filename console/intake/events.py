@@ -22,10 +22,9 @@ from console.intake.bounds import (
 from console.intake.requests import short_line
 from watchfloor.protocol import events as e
 from watchfloor.protocol.lines import arguments_line, resolved_line, state_word
-from watchfloor.text import Clean, clean, clean_line, clean_prose
+from watchfloor.text import NOTHING, Clean, clean, clean_line, clean_prose
 from watchfloor.words import verb
 
-NOTHING: Final = Clean("")
 _Parts: TypeAlias = tuple[Clean, Clean, Mapping[str, Any]]
 _NO_DATA: Final[Mapping[str, Any]] = {}
 

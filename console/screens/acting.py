@@ -9,12 +9,12 @@ from typing import Any, Final
 from console.fleet.facts import FieldFact, Intent, Refusal
 from console.fleet.state import Session
 from console.fleet.wording import name_of
-from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
+from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.deciding import choice_keys
 from console.screens.desk import Desk
 from console.screens.form import Form, fill_in, shown_value
 from console.screens.steering import changed, confirm, intent, named, written
-from watchfloor.text import Clean, clean_line, numeral
+from watchfloor.text import NOTHING, Clean, clean_line, numeral
 from watchfloor.words import Primitive
 from widgets.tones import Segment
 

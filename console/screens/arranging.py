@@ -11,10 +11,8 @@ from console.fleet.facts import SessionKey
 from console.fleet.filter import FilterError, parse
 from console.fleet.order import GroupKey, Sort
 from console.screens.writing import Writing, Written
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 from widgets.tones import Segment
-
-NOTHING: Final = Clean("")
 
 _FIRST: Final[Mapping[Sort, str]] = MappingProxyType(
     {

@@ -6,10 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from widgets.tones import Segment, Tone
-
-NOTHING = Clean("")
 
 
 @dataclass(frozen=True, slots=True)

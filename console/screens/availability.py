@@ -15,10 +15,9 @@ from console.fleet.gate import Allowed, Greyed, Hidden, can, unoffered
 from console.fleet.reseeds import reseed_word
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import Lifecycle, OptionKind, Primitive, RequestKind
 
-NOTHING = Clean("")
 NOTHING_MORE: Final = Clean("its source offers nothing of its own")
 
 _OFFERS: Final[Mapping[OptionKind, Callable[[RequestFact], OptionFact | None]]] = {

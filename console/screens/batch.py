@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol
 from console.fleet.facts import Intent, Refusal, SessionKey
 from console.fleet.state import Session
 from console.fleet.wording import name_of
-from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
+from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.desk import Desk
 from console.screens.steering import changed, intent, whom, written
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Primitive
 from widgets.tones import Segment
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.state import Request
 from console.fleet.store import Store
-from watchfloor.text import Clean
-
-NOTHING = Clean("")
+from watchfloor.text import NOTHING, Clean
 
 
 def copied(store: Store, selected: SessionKey | None, shown: RequestKey | None, line: Clean) -> Clean:

@@ -9,11 +9,11 @@ from console.fleet.decide import TOO_LARGE, option_deny, option_once
 from console.fleet.facts import Intent, OptionFact, RequestFact
 from console.fleet.state import Request, Session
 from console.fleet.wording import name_of
-from console.screens.asking import NOTHING, Answer, Ask, Choice, TextBox
+from console.screens.asking import Answer, Ask, Choice, TextBox
 from console.screens.desk import Desk
 from console.screens.effects import option_note
 from console.screens.steering import intent, written
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import OptionKind, Primitive, RequestKind, Scope
 
 _KEYS: Final = "123456789bcefghilmnpqrtvwxz"

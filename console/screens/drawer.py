@@ -17,12 +17,12 @@ from textual.message import Message
 from textual.widget import Widget
 
 from console.fleet.gate import ARM_MS
-from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts
+from console.screens.asking import Answer, Ask, Choice, Drafts
 from console.screens.choices import Choices
 from console.screens.quiet import Quiet
 from console.screens.sizes import TINY
 from console.screens.too_small import TOO_SMALL
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
 from widgets.text_prompt import TextPrompt

@@ -17,10 +17,8 @@ from console.fleet.store import Store
 from console.fleet.wording import Segment
 from console.keymap import Keymap
 from console.screens.availability import Standing
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Contact
-
-NOTHING = Clean("")
 
 
 @dataclass(frozen=True, slots=True)

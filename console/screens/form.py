@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from console.fleet.facts import ChoiceFact, FieldFact
-from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
+from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.deciding import choice_keys
 from console.screens.desk import Desk
 from console.screens.steering import written
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from widgets.tones import Segment
 
 _WRITE: Final = "write"

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from console.actions import ACTIONS, Action, Where
 from console.keymap import Keymap
 from console.screens.availability import Standing
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 from widgets.facts import FactRow, Facts
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
@@ -23,7 +23,6 @@ from widgets.tones import Segment
 
 _LABEL: Final = 15
 _MOST: Final = 80
-_NOTHING: Final = Clean("")
 
 
 class HelpItem(NamedTuple):
@@ -44,7 +43,7 @@ def help_items(standings: Iterable[tuple[Action, Standing]], *, read_only: bool)
         elif read_only and action.intervenes:
             reason = Clean("this console only watches")
         elif action.everywhere:
-            reason = _NOTHING
+            reason = NOTHING
         else:
             reason = Clean(f"on the {' and '.join(where.value for where in Where if where in action.where)} screen")
         items.append(HelpItem(action, reason))
@@ -63,16 +62,16 @@ def help_rows(
         if not found:
             continue
         if rows:
-            rows.append((_NOTHING, _NOTHING, "plain"))
-        rows.append((_NOTHING, Clean(group.value), "attention"))
+            rows.append((NOTHING, NOTHING, "plain"))
+        rows.append((NOTHING, Clean(group.value), "attention"))
         for action, reason in found:
             text = f"{action.label:<{_LABEL}}{action.help}"
             key = keymap.all_shown(action.id) or Clean("no key")
             rows.append((key, Clean(text), "quiet" if reason else "plain"))
             if reason:
-                rows.append((_NOTHING, Clean(f"{'':<{_LABEL}}not now: {reason}"), "lost"))
+                rows.append((NOTHING, Clean(f"{'':<{_LABEL}}not now: {reason}"), "lost"))
     if legend and not words:
-        rows.append((_NOTHING, _NOTHING, "plain"))
+        rows.append((NOTHING, NOTHING, "plain"))
         rows.extend(legend)
     return rows
 
@@ -193,7 +192,7 @@ class HelpScreen(Screen[None]):
 
     def _list(self, asked: str) -> None:
         rows = help_rows(self._items, self._keymap, self._legend, asked=asked)
-        self._facts.facts = rows or [(_NOTHING, Clean("no key is described so"), "quiet")]
+        self._facts.facts = rows or [(NOTHING, Clean("no key is described so"), "quiet")]
         self._facts.jump(0)
         find, back = self._keymap.shown("find"), self._keymap.shown("back")
         said: tuple[Segment, ...] = ((Clean(f"only {asked}"), "plain"),) if asked else ()

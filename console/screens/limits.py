@@ -9,10 +9,10 @@ from typing import Final
 from console.fleet.facts import Intent, Refusal, UsageFact
 from console.fleet.state import Session
 from console.fleet.wording import short_count
-from console.screens.asking import NOTHING, Answer, Ask, Drafts, TextBox
+from console.screens.asking import Answer, Ask, Drafts, TextBox
 from console.screens.desk import Desk
 from console.screens.steering import changed, confirm, intent, named
-from watchfloor.text import Clean, numeral
+from watchfloor.text import NOTHING, Clean, numeral
 from watchfloor.words import Primitive
 from widgets.tones import Segment
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from console.fleet.changes import Changes
 from console.fleet.facts import SessionKey
 from console.fleet.search import Level, LogReader, time_of
 from console.fleet.views import SessionLog
 from console.fleet.wording import Glyphs
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 
 if TYPE_CHECKING:
     from console.fleet.store import Store
     from widgets.event_log import EventLog
-
-NOTHING: Final = Clean("")
 
 
 class Logbook:

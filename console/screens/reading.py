@@ -9,10 +9,8 @@ from typing import Final
 from console.fleet.search import TIMES, Level
 from console.screens.arranging import ARRANGES, Arranging
 from console.screens.writing import Written
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from widgets.tones import Segment
-
-NOTHING: Final = Clean("")
 
 _LEVELS: Final[Mapping[Level, str]] = MappingProxyType(
     {

@@ -13,12 +13,12 @@ from console.fleet.reseeds import RESEED_DOES, reseed_word
 from console.fleet.state import Session
 from console.fleet.wording import exact_line, masked, one_line
 from console.screens import effects
-from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
+from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.deciding import choice_keys
 from console.screens.desk import Desk
 from console.screens.steering import changed, confirm, intent, named, written
 from watchfloor.errors import ConfigError
-from watchfloor.text import Clean, clean, clean_line, numeral
+from watchfloor.text import NOTHING, Clean, clean, clean_line, numeral
 from watchfloor.words import Primitive, ReseedMode
 from widgets.tones import Segment
 

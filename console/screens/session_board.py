@@ -17,7 +17,7 @@ from console.screens.board import Board, FactsPane
 from console.screens.drawer import Drawer
 from console.screens.rule import Rule
 from console.screens.too_small import TooSmall
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from widgets.action_footer import ActionFooter
 from widgets.event_log import EventLog
 from widgets.facts import FactRow
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from console.hub import Hub
     from console.keymap import Keymap
     from themes.data import GlyphSet
-
-NOTHING = Clean("")
 
 
 class SessionBoard(Board):

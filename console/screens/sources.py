@@ -18,7 +18,7 @@ from console.fleet.sources_view import FaultRows, SourceRows, fault_lines, sourc
 from console.fleet.state import Source
 from console.screens.footing import FooterKey
 from console.screens.rule import Rule
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
 from widgets.facts import Facts
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from watchfloor.connector import Clock
 
 _TICK_S: Final = 0.25
-_NOTHING: Final = Clean("")
 
 _COLUMNS: Final = (
     ListColumn(Clean("SOURCE"), 14, share=1),
@@ -93,7 +92,7 @@ class SourcesScreen(Screen[str | None]):
         self._faults = FaultRows(None)
         self._inspects = False
         self._stamp: object = None
-        self._said: Segment = (_NOTHING, "plain")
+        self._said: Segment = (NOTHING, "plain")
         self._does: Mapping[str, Callable[[], object]] = {
             "retry": self._retry,
             "open": self._inspect,
@@ -183,10 +182,10 @@ class SourcesScreen(Screen[str | None]):
         keys = [
             FooterKey(self._keys.shown("retry"), Clean("try now"), not why, why),
             FooterKey(self._keys.shown("open"), inspect, bool(self._faults.faults), Clean("all of it could be read")),
-            FooterKey(self._keys.shown("focus_next"), Clean("next part"), True, _NOTHING),
-            FooterKey(self._keys.shown("copy"), Clean("copy"), True, _NOTHING),
-            FooterKey(self._keys.shown("help"), Clean("keys"), True, _NOTHING),
-            FooterKey(self._keys.shown("command"), Clean("command line"), True, _NOTHING),
+            FooterKey(self._keys.shown("focus_next"), Clean("next part"), True, NOTHING),
+            FooterKey(self._keys.shown("copy"), Clean("copy"), True, NOTHING),
+            FooterKey(self._keys.shown("help"), Clean("keys"), True, NOTHING),
+            FooterKey(self._keys.shown("command"), Clean("command line"), True, NOTHING),
         ]
         self.query_one("#sources-footer", ActionFooter).items = [key for key in keys if key.key]
 
@@ -210,7 +209,7 @@ class SourcesScreen(Screen[str | None]):
 
     def action_perform(self, id: str) -> None:
         """Do what a key stands for."""
-        self._said = (_NOTHING, "plain")
+        self._said = (NOTHING, "plain")
         does = self._does.get(id)
         if does is None:
             self.dismiss(id)
@@ -229,7 +228,7 @@ class SourcesScreen(Screen[str | None]):
             return Clean("it is connected")
         if source.given_up:
             return Clean("nobody dials it any more")
-        return Clean("it is being tried") if source.contact is Contact.CONNECTING else _NOTHING
+        return Clean("it is being tried") if source.contact is Contact.CONNECTING else NOTHING
 
     def _retry(self) -> None:
         source = self._source

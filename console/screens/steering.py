@@ -12,9 +12,9 @@ from console.fleet.gate import Gated
 from console.fleet.state import Session
 from console.fleet.wording import name_of
 from console.screens import effects
-from console.screens.asking import NOTHING, Answer, Ask, Choice, Drafts, TextBox
+from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.desk import Desk
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Primitive, verb
 from widgets.tones import Segment
 

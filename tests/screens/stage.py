@@ -16,10 +16,9 @@ from console.audit import Audit
 from console.config import Config
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact, RequestKey, SessionKey
-from console.fleet.state import NOTHING
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.protocol import frames as f
-from watchfloor.text import clean_line
+from watchfloor.text import NOTHING, clean_line
 from watchfloor.words import Contact, Role
 
 NOON = int(datetime(2026, 11, 30, 14, 5, 22, tzinfo=UTC).timestamp() * 1000)

@@ -27,6 +27,9 @@ from typing import Final, NamedTuple, NewType
 Clean = NewType("Clean", str)
 """Text that has passed through one of the functions of this module. Slices of it are clean as well."""
 
+NOTHING: Final = Clean("")
+"""No text."""
+
 
 def _spans(spec: str) -> list[tuple[int, int]]:
     """First and last code point of each part of a list of hexadecimal code points and ranges."""
