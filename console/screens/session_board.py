@@ -9,9 +9,9 @@ from textual.widget import Widget
 
 from console.fleet.changes import Changes
 from console.fleet.facts import SessionKey
+from console.fleet.facts_details import detail_rows
 from console.fleet.order import RowKey
 from console.fleet.transcript import Transcript as Blocks
-from console.fleet.transcript_details import detail_rows
 from console.fleet.wording import TONE_OF, Segment
 from console.screens.board import Board, FactsPane
 from console.screens.drawer import Drawer

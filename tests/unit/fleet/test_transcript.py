@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.fleet.facts import SessionKey
+from console.fleet.facts_details import detail_rows
 from console.fleet.log import KEEP, SLACK
 from console.fleet.transcript import Block, Transcript
-from console.fleet.transcript_details import detail_rows
 from console.fleet.transcript_prose import BodyLine, diff_lines, prose_lines
 from tests.unit.fleet.scripted import ScriptedHost
 from themes.loader import load_glyphs

@@ -10,7 +10,6 @@ from watchfloor.host.between import Between
 from watchfloor.host.clients import Connection
 from watchfloor.host.commands import Outcomes, another_command, execute, intervention, outcome_of
 from watchfloor.host.effects import Forward, Handled, SendFrame, SessionEffect
-from watchfloor.host.forwarding import UnderWay
 from watchfloor.host.hosted import Forwarded
 from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.quoting import shown
@@ -19,6 +18,21 @@ from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Command, DoStop, Outcome, Recall
 from watchfloor.protocol.model import JsonObject
 from watchfloor.words import OutcomeKind
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """A command on its way to a foreign system: it goes once, however often it is asked about. Who gave it, and the
+    connections that wait to hear of its outcome."""
+
+    command: Command
+    by: str
+    conns: list[str]
+
+    def tell(self, conn: str) -> None:
+        """This connection wants to hear the outcome, too."""
+        if conn not in self.conns:
+            self.conns.append(conn)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ from typing import Final, Self
 from watchfloor import runtime
 from watchfloor.errors import StaleTarget, WatchfloorError
 from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage, Rest
-from watchfloor.host.asking import Answers, Asking
 from watchfloor.host.core import HEARTBEAT_S, HELLO_S, HostCore
 from watchfloor.host.effects import (
     Ask,
@@ -35,6 +34,7 @@ from watchfloor.host.log import EventLog, MemoryLog
 from watchfloor.host.mailbox import Letter
 from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES
 from watchfloor.host.principals import Principal, Principals
+from watchfloor.host.program_queries import Answers, ProgramQueries
 from watchfloor.host.runner import Runner
 from watchfloor.host.serving import Serving
 from watchfloor.host.session import SessionCore
@@ -90,7 +90,7 @@ class Host:
         log = log or MemoryLog(lambda: secrets.token_hex(4))
         queries = queries or {}
         self._core = HostCore(info, log, heartbeat_s=heartbeat_s, hello_s=hello_s, queries=queries)
-        self._asking = Asking(self, queries)
+        self._asking = ProgramQueries(self, queries)
         self._clock = clock
         door = Door(Principals(tokens), origins, hosts)
         self._only_token = door.principals.only_token

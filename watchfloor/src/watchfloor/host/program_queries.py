@@ -25,7 +25,7 @@ ANSWER_S: Final = 30.0
 _log = logger(__name__)
 
 
-class Asking:
+class ProgramQueries:
     """The questions that are being answered."""
 
     def __init__(self, host: PortHost, answers: Mapping[str, Answers]) -> None:
