@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
-from console.connectors.bamboo.api import Api, body_of, no_session, of, said
+from console.connectors.bamboo.api import body_of, no_session, of, said
 from console.connectors.bamboo.feed import Feed
 from console.connectors.bamboo.requests import APPROVE, answer_body, child_body, decision_body, words_of
 from console.connectors.bamboo.sending import Sending
+from console.connectors.bamboo.server import Server
 from console.connectors.bamboo.state import Gate, Session
 from console.connectors.web.http import Answer
 from console.connectors.web.reading import flag, part, text
@@ -28,22 +28,6 @@ FINALIZING_S: Final = (1.0, 2.0, 4.0, 8.0)
 RUN_HEADER: Final = "Bamboo-Run-Id"
 _RESUMES: Final = frozenset({"started", "already_running"})
 _RESOLVED: Final = "permission_decision_already_resolved"
-
-
-class Server(Protocol):
-    """What is needed of the connection."""
-
-    @property
-    def api(self) -> Api: ...
-
-    @property
-    def exact_stop(self) -> bool: ...
-
-    def read_again(self, session: str) -> None: ...
-
-    async def until(self, met: Callable[[], bool], within_s: float) -> bool:
-        """Wait until it is so: False where it is not within this time."""
-        ...
 
 
 class Acting:

@@ -162,7 +162,7 @@ class BambooSource:
         if found is not None:
             self.feed.gates.snapshot(each(found, "approvals"), asked_at)
 
-    # --- for the acting part and the reader (their `Server`)
+    # --- for the acting part and the reader (a `Server`)
 
     @property
     def api(self) -> Api:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from console.connectors.bamboo.requests import child_request
 from console.connectors.bamboo.state import Gate, Session, Want
@@ -12,17 +12,30 @@ from watchfloor.foreign import Mirror
 from watchfloor.protocol.model import Decision
 from watchfloor.words import RequestState
 
-if TYPE_CHECKING:
-    from console.connectors.bamboo.feed import Feed
-
 PENDING: Final = "pending"
+
+
+class Sessions(Protocol):
+    """The sessions whose gates these are."""
+
+    @property
+    def sessions(self) -> dict[str, Session]: ...
+
+    @property
+    def wants(self) -> set[tuple[Want, str]]:
+        """What has to be asked of the server."""
+        ...
+
+    def show(self, session: Session) -> None:
+        """The session has changed."""
+        ...
 
 
 class Gates:
     """A gate that the server announces is asked of a person. One that only its snapshot lists is decided by the
     parent's model, and a person's word on it is not taken."""
 
-    def __init__(self, feed: Feed, mirror: Mirror) -> None:
+    def __init__(self, feed: Sessions, mirror: Mirror) -> None:
         self._feed = feed
         self._mirror = mirror
         self._ended: set[str] = set()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import quote
 
-from console.connectors.bamboo.api import BASE, Api, body_of, of
+from console.connectors.bamboo.api import BASE, body_of, of
 from console.connectors.bamboo.feed import Feed
+from console.connectors.bamboo.server import Server
 from console.connectors.bamboo.state import Session, Want
 from console.connectors.web.reading import each, flag, part, text
 from watchfloor.errors import WatchfloorError
@@ -21,28 +22,6 @@ QUIET_S: Final = 3.0
 SETTLES_S: Final = (0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 6.0)
 """Waits between the questions whether a session has come to rest."""
 _log = logging.getLogger(__name__)
-
-
-class Server(Protocol):
-    """What is needed of the connection."""
-
-    @property
-    def api(self) -> Api: ...
-
-    @property
-    def connected(self) -> bool: ...
-
-    def told(self) -> None:
-        """The feed was told something."""
-        ...
-
-    async def follow(self, session: str) -> None:
-        """Open the session's channel."""
-        ...
-
-    async def until(self, met: Callable[[], bool], within_s: float) -> bool:
-        """Wait until it is so: False where it is not within this time."""
-        ...
 
 
 class Reader:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from console.connectors.bamboo.api import body_of, no_session, of, said
 from console.connectors.bamboo.feed import Feed
+from console.connectors.bamboo.server import Server
 from console.connectors.bamboo.state import WAITS_FOR_CHILDREN, Session, shown
 from console.connectors.web.http import Answer
 from console.connectors.web.reading import text
@@ -16,9 +17,6 @@ from watchfloor.protocol.events import Level, Mail, MailState, Notice
 from watchfloor.protocol.frames import Command, DoSend
 from watchfloor.protocol.model import JsonObject
 from watchfloor.words import Delivery, OutcomeKind, Priority
-
-if TYPE_CHECKING:
-    from console.connectors.bamboo.acting import Server
 
 STARTS_S: Final = 8.0
 """Seconds in which a run has to begin that the server does not announce: newer ones take up what is stored."""
