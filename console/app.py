@@ -31,6 +31,7 @@ from console.audit import Audit
 from console.config import state_folder
 from console.demo.process import NAME as DEMO
 from console.hub import Hub, steady_ms
+from console.journal.journal import JOURNAL, Journal
 from console.keymap import key_names, keymap
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
@@ -87,6 +88,7 @@ def run(
         clock=now_ms,
         by=_operator(targets),
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
+        journal=Journal(state_folder() / JOURNAL, clock=now_ms),
         lifeline=lifeline,
         driver=_browser_driver() if browser else TerminalDriver,
     )
@@ -148,6 +150,7 @@ class Watchfloor(App[int]):
         read_only: bool = False,
         discovery: Discovery | None = None,
         ground: str = "",
+        journal: Journal | None = None,
         lifeline: Lifeline | None = None,
         driver: type[Driver] = TerminalDriver,
         keys: Mapping[str, str] | None = None,
@@ -166,6 +169,7 @@ class Watchfloor(App[int]):
             read_only: No intervention leaves this console.
             discovery: Looks for hosts of this machine that come and go while the console is open.
             ground: Why these are its sources, for the operator to read.
+            journal: Keeps what sources send, except for the demo; None: nothing is kept.
             lifeline: Watches over the terminal; None where there is none to be lost.
             driver: Draws, and reads keys.
             keys: Other keys than the configured ones, by the ids of actions; several parted by commas.
@@ -189,7 +193,16 @@ class Watchfloor(App[int]):
         self._looking: Worker[None] | None = None
         self._clock = clock
         self._collector = Collector()
-        self.hub: Final = Hub(clock=clock, audit=audit, by=by, steady=steady, read_only=read_only, on_changes=self.take)
+        self.hub: Final = Hub(
+            clock=clock,
+            audit=audit,
+            by=by,
+            steady=steady,
+            read_only=read_only,
+            on_changes=self.take,
+            journal=journal,
+            passing=frozenset({DEMO}),
+        )
         changed = {**config.keys, **{id: key_names(names) for id, names in (keys or {}).items()}}
         self._keys: Final = keymap(ACTIONS, changed)
         self.fleet_screen: Final = FleetScreen(

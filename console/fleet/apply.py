@@ -18,6 +18,7 @@ from console.fleet.facts import (
     GoneFact,
     HoleFact,
     Intent,
+    KeptFact,
     ListedFact,
     OutcomeFact,
     PresenceFact,
@@ -51,6 +52,7 @@ _HANDLERS: Final[Mapping[type, Callable[[Store, Any, int, Changes], None]]] = Ma
         PresenceFact: from_session.presence,
         HoleFact: from_session.hole,
         GoneFact: from_session.gone,
+        KeptFact: from_session.kept,
         ProfileFact: from_source.profile,
         ContactFact: from_source.contact,
         WelcomeFact: from_source.welcome,
@@ -168,7 +170,7 @@ def _spoilt(fleet: Fleet, source: str, fault: Exception, now: int, changes: Chan
 
 def _source_of(fact: Fact) -> str:
     match fact:
-        case SummaryFact() | EventsFact() | RequestFact() | PresenceFact() | HoleFact() | GoneFact():
+        case SummaryFact() | EventsFact() | RequestFact() | PresenceFact() | HoleFact() | GoneFact() | KeptFact():
             return fact.key.source
         case _:
             return fact.source

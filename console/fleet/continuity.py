@@ -118,6 +118,8 @@ class Track:
     past: list[str] = field(default_factory=list)
     """Epochs that ended: what still arrives of them is dropped."""
     held: Spans = field(default_factory=Spans)
+    kept: Spans = field(default_factory=Spans)
+    """Received in an earlier life of the console, and on its disk."""
     gone: Spans = field(default_factory=Spans)
     """Said to be lost for good by the source."""
     head: int = 0
@@ -134,13 +136,23 @@ class Track:
     behind_since: int | None = None
     """Local time at which the head was first seen to be ahead of what is held."""
 
+    @property
+    def received(self) -> Spans:
+        """All that the console has, in memory or on its disk."""
+        if not self.kept:
+            return self.held
+        both = Spans()
+        for first, last in (*self.kept.intervals(), *self.held.intervals()):
+            both.add_range(first, last)
+        return both
+
     def begin(self, epoch: str) -> None:
         """Start anew with another epoch of the same session."""
         if self.epoch:
             self.past.append(self.epoch)
         self.past = [past for past in self.past if past != epoch][-KEEP_PAST:]
         self.epoch = epoch
-        self.held, self.gone = Spans(), Spans()
+        self.held, self.kept, self.gone = Spans(), Spans(), Spans()
         self.head = self.floor = 0
         self.floor_open = self.broken = False
         self.behind_since = None
@@ -152,7 +164,7 @@ class Track:
 
     def watch_behind(self, now: int) -> None:
         """Remember since when the newest events are missing."""
-        if self.head <= max(self.held.high, self.gone.high, self.floor):
+        if self.head <= max(self.held.high, self.kept.high, self.gone.high, self.floor):
             self.behind_since = None
         elif self.behind_since is None:
             self.behind_since = now
@@ -163,18 +175,19 @@ class Track:
 
     def state(self, now: int) -> ContinuityState:
         """The word and the numbers for it at the local time `now`."""
-        if not self.followed and not self.held:
+        received = self.received
+        if not self.followed and not received:
             return ContinuityState(Continuity.NOT_FOLLOWED)
-        low = self.held.low
+        low = received.low
         floor = max(self.floor, low - 1) if self.floor_open and low else self.floor
-        top = max(self.held.high, self.gone.high)
+        top = max(received.high, self.gone.high)
         last = max(top, self.head) if self.late(now) else top
         behind = max(0, self.head - max(last, floor))
         # A hole before everything that is kept is retention; one between two things is a hole for good.
         prefix = self.gone.intervals()[0][1] if self.gone.low == 1 else 0
         if prefix >= (low or prefix + 1):
             prefix = 0
-        gaps, more = self.held.first_missing(max(floor, prefix) + 1, last, KEEP_GAPS)
+        gaps, more = received.first_missing(max(floor, prefix) + 1, last, KEEP_GAPS)
         lost = tuple(g for g in gaps if g[0] in self.gone and g[1] in self.gone)
         if gaps:
             return ContinuityState(Continuity.GAP, gaps, lost, behind, more)

@@ -287,6 +287,17 @@ class HoleFact:
     why: Clean
 
 
+@dataclass(frozen=True, slots=True)
+class KeptFact:
+    """Events of a session that were received in an earlier life of this console: `kept` on its disk, by number, and
+    those that are `gone` from there or from the source. Intervals hold both ends."""
+
+    key: SessionKey
+    epoch: str
+    kept: tuple[tuple[int, int], ...]
+    gone: tuple[tuple[int, int], ...] = ()
+
+
 # --- sources -------------------------------------------------------------------------------
 
 
@@ -390,6 +401,7 @@ Fact = (
     | SummaryFact
     | EventsFact
     | HoleFact
+    | KeptFact
     | ContactFact
     | WelcomeFact
     | BeatFact

@@ -6,7 +6,16 @@ from typing import Final
 
 from console.fleet import requests, trail
 from console.fleet.changes import Changes
-from console.fleet.facts import EventFact, EventsFact, GoneFact, HoleFact, PresenceFact, RequestFact, SummaryFact
+from console.fleet.facts import (
+    EventFact,
+    EventsFact,
+    GoneFact,
+    HoleFact,
+    KeptFact,
+    PresenceFact,
+    RequestFact,
+    SummaryFact,
+)
 from console.fleet.from_source import numbers_itself
 from console.fleet.state import Session
 from console.fleet.store import Store
@@ -136,6 +145,21 @@ def hole(store: Store, fact: HoleFact, now: int, changes: Changes) -> None:
     if fact.gone:
         session.track.gone.add_range(fact.from_seq + 1, fact.to_seq)
     _note_head(store, session, fact.to_seq, now)
+    store.changed(session, changes)
+
+
+def kept(store: Store, fact: KeptFact, now: int, changes: Changes) -> None:
+    """What is on the disk counts as received. That of another epoch is another log."""
+    session = store.sessions.get(fact.key)
+    if session is None or session.track.epoch != fact.epoch:
+        return
+    track = session.track
+    for first, last in fact.kept:
+        track.kept.add_range(first, last)
+    for first, last in fact.gone:
+        track.gone.add_range(first, last)
+    track.floor, track.floor_open = 0, False
+    track.watch_behind(now)
     store.changed(session, changes)
 
 

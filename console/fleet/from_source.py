@@ -100,7 +100,7 @@ def watching(store: Store, fact: WatchingFact, now: int, changes: Changes) -> No
         watched = [session]
     for session in watched:
         track = session.track
-        if first and fact.from_pos > 0 and not track.held and track.head > 0:
+        if first and fact.from_pos > 0 and not track.received and track.head > 0:
             # What came before was not asked for. Only a watch from the head on tells how much that is.
             track.floor_open = True
             track.floor = track.head if fact.from_pos >= fact.through else 0

@@ -16,6 +16,7 @@ from console.fleet.trail import unanswered_s
 from console.hub.book import Book
 from console.hub.detail import Detail
 from console.hub.lines import HEARD, Lines
+from console.hub.past import Past
 from console.hub.refused import refused
 from console.hub.unfit import first_line, unfit
 from watchfloor.errors import ConnectionLost, ProtocolError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from console.audit import Audit
     from console.connectors.supervisor import Item
     from console.hub.pages import OlderPage
+    from console.journal.journal import Journal
     from watchfloor.connector import Clock, Target
     from watchfloor.protocol.frames import ClientFrame
 
@@ -44,7 +46,8 @@ class Hub:
     `clock` gives milliseconds since 1970 UTC, `steady` those of a clock that is never set, by which the moment is
     counted in which a key does not decide yet. `by` is the operator's name. With `read_only` no intervention leaves.
     `on_changes` is called on the event loop after every batch of arrivals, tick and command; `on_items` with a source's
-    name and what arrived from it, before the fleet takes it up. Neither may block.
+    name and what arrived from it, before the fleet takes it up. Neither may block. `journal` keeps what sources send,
+    except those in `passing`.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class Hub:
         read_only: bool = False,
         on_changes: Callable[[Changes], None] | None = None,
         on_items: Callable[[str, Sequence[Item]], None] | None = None,
+        journal: Journal | None = None,
+        passing: frozenset[str] = frozenset(),
     ) -> None:
         self.fleet: Final = Fleet(unfit)
         self.by: Final = by
@@ -67,7 +72,8 @@ class Hub:
         self._on_changes = on_changes
         self._book = Book(audit, by)
         self._detail = Detail(steady, self.send, self._reachable)
-        self._lines = Lines(clock, self._detail, take=self._take, on_items=on_items, given_up=self._give_up)
+        self._past = Past(journal, self.fleet, self._take, passing)
+        self._lines = Lines(clock, self._detail, self._past, take=self._take, on_items=on_items, given_up=self._give_up)
         self._unsent: dict[str, Gated] = {}
         """Commands that were begun and have not been handed on yet."""
         self._awaited: set[str] = set()
@@ -79,6 +85,11 @@ class Hub:
     def audit_fault(self) -> str | None:
         """Why interventions cannot be written down, in one line; None while they can."""
         return self._audit.fault
+
+    @property
+    def not_kept(self) -> str:
+        """What of the sources' events the journal does not keep, and why, in one line; "" while it keeps them."""
+        return self._past.says
 
     # --- sources ---------------------------------------------------------------------------
 
@@ -99,6 +110,7 @@ class Hub:
         self.expect(targets)
         if not self.read_only:
             self._audit.open()
+        self._past.begin()
         self._audit.hide(target.token for target in targets if target.token is not None)
         for target in targets:
             self._lines.dial(target)
@@ -162,13 +174,16 @@ class Hub:
         Costs nothing where nothing is to be sent, and may be called as often as the screen is painted.
         """
         self._detail.look(key, opened=opened)
+        self._past.look(key)
 
     async def older(self, key: SessionKey, before: int, *, wait_s: float) -> OlderPage:
-        """Events of a session before number `before`, as its source keeps them.
+        """Events of a session before number `before`, as the journal or else its source keeps them.
 
         Raises ConnectionLost where it is not connected, TimeoutError where no page came within `wait_s` seconds, and
         ProtocolError, with its reason, where the source refuses.
         """
+        if (page := await self._past.older(key, before)) is not None:
+            return page
         if key.source not in self._lines:
             raise ConnectionLost(f"not sent: {key.source} is not connected")
         return await self._detail.older(key, self.fleet.sessions[key].epoch, before, wait_s=wait_s)
@@ -185,6 +200,7 @@ class Hub:
             self._ticking = None
         await self._lines.close()
         await self._detail.close()
+        await self._past.close()
         self._audit.close()
 
     # --- interventions ---------------------------------------------------------------------
@@ -265,6 +281,7 @@ class Hub:
         from console.commands import command
 
         target, id = gated.target, gated.id
+        self._past.hide_answer(gated)
         try:
             await self._lines.send(target.source, command(gated))
         except ConnectionLost as lost:
@@ -303,6 +320,7 @@ class Hub:
         for id in changes.trails:
             if (trail := self.fleet.trails.get(id)) is not None:
                 self._book.write(trail)
+                self._past.trail(trail)
         self._moved.set()
         if self._on_changes is not None:
             self._on_changes(changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from console.hub.unfit import unfit
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from console.connectors.supervisor import Item, Supervisor
     from console.fleet.facts import Fact
     from console.hub.detail import Detail
+    from console.hub.past import Past
     from watchfloor.connector import Clock, Target
     from watchfloor.protocol.frames import ClientFrame
 
@@ -36,13 +37,15 @@ class Lines:
 
     `take` is given the facts of each batch of arrivals, `on_items` a source's name and the arrivals themselves before
     that. `given_up` is told of a source, and why, when nobody can say any more what became of what was sent there.
-    `detail` hears of every connection that ends, and of every frame.
+    `detail` hears of every connection that ends, and of every frame; `past` keeps what arrives, before anything else is
+    done with it.
     """
 
     def __init__(
         self,
         clock: Clock,
         detail: Detail,
+        past: Past,
         *,
         take: Callable[[list[Fact]], None],
         on_items: Callable[[str, Sequence[Item]], None] | None,
@@ -50,6 +53,7 @@ class Lines:
     ) -> None:
         self._clock = clock
         self._detail = detail
+        self._past = past
         self._take = take
         self._on_items = on_items
         self._given_up = given_up
@@ -79,6 +83,7 @@ class Lines:
             if any(isinstance(item, ContactChange) and item.contact not in HEARD for item in items):
                 self._detail.parted(target.name)
             facts: list[Fact] = []
+            self._past.take(target, items)
             if self._on_items is not None:
                 try:
                     self._on_items(target.name, items)
@@ -88,19 +93,23 @@ class Lines:
                 try:
                     told = [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
                     facts += told
+                    facts += self._past.kept(target.name, told)
                     if isinstance(item, Received):
                         self._detail.take(target.name, item.frame, told)
                 except Exception as fault:
                     facts.append(unfit(target.name, fault))
             self._take(facts)
 
+        places: dict[str, tuple[str, int]] = {}
+
         async def keep() -> None:
+            places.update(await self._past.places(target))
             await supervisor.run()
             if self._lines.get(target.name) is line and supervisor.let_go_for is not None:
                 self._given_up(target.name, supervisor.let_go_for)
 
         rng = random.Random()  # noqa: S311 - spreads retries in time, nothing depends on its secrecy
-        supervisor = Supervisor(connector_for, target, sink, self._clock, rng)
+        supervisor = Supervisor(lambda to: connector_for(replace(to, places=places)), target, sink, self._clock, rng)
         line = self._lines[target.name] = _Line(supervisor, asyncio.create_task(keep(), name=f"source {target.name}"))
 
     def replace(self, target: Target) -> None:

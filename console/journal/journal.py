@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
+JOURNAL: Final = "journal.db"
+"""Its file in the folder where the console keeps what it writes."""
 FLUSH_S: Final = 0.05
 """How long what came is gathered before it is written."""
 ROWS: Final = 500

@@ -329,6 +329,8 @@ class Board:
         right: list[Segment] = list(arrangement(self.rows, self.filter))
         if fault := self._hub.audit_fault:
             right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))
+        if not_kept := self._hub.not_kept:
+            right.append((clean_line(not_kept), "failed"))
         if self._hub.read_only:
             right.append((Clean("this console only watches"), "quiet"))
         if self._debug_keys:

@@ -80,7 +80,9 @@ class ClientCore:
         self._watched: dict[str, SessionCursor] = {}
         self._all: Watch | None = Watch(session=ALL, start="start") if target.record is Record.ALL else None
         self._pos: Cursor | None = None
-        self._places = Places()
+        self._places = Places(target.places)
+        if self._all is not None and target.places:
+            self._all = self._places.watch()
         self._lagged: dict[str, Lagged] = {}
         """What the host did not send us and we have not fetched, by session."""
         self._asked: dict[str, str] = {}

@@ -9,7 +9,7 @@ Importing this module loads no models: a console names its targets before it pay
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
@@ -43,6 +43,9 @@ class Target:
     record: Record = Record.ALL
     start_at_head: bool = False
     """Follow from now on only, instead of everything that the host keeps."""
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
+    """How far sessions were received before: the epoch, and the number up to which nothing is missing. A connector that
+    can go on there does, where every session is followed; another one tells everything again."""
 
 
 @dataclass(frozen=True, slots=True)

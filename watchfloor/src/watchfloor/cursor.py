@@ -7,7 +7,7 @@ is certain that nothing comes to fill it (the numbers belong to what the sender 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from watchfloor.protocol.events import Event
@@ -163,8 +163,9 @@ class SessionCursor:
 class Places:
     """How far each of many sessions was received: what resumes them at a host whose positions are others now."""
 
-    def __init__(self) -> None:
-        self._of: dict[str, tuple[str, Cursor]] = {}
+    def __init__(self, before: Mapping[str, tuple[str, int]] | None = None) -> None:
+        """Begin with how far they were received before: epoch and number."""
+        self._of = {id: (epoch, Cursor(seq)) for id, (epoch, seq) in (before or {}).items()}
         self._holed: set[str] = set()
 
     def count(self, session: str, epoch: str, events: Iterable[Event]) -> None:
