@@ -288,7 +288,7 @@ def test_a_host_reads_frames_of_clients() -> None:
     assert isinstance(unknown, Command)
     assert isinstance(unknown.do, UnknownDo)
     with pytest.raises(ProtocolError, match="do"):
-        decode_client(b'{"type":"command","id":"1","session":"s","do":{"primitive":"pause","interrupt":"maybe"}}')
+        decode_client(b'{"type":"command","id":"1","session":"s","do":{"primitive":"pause","interrupt":"yes"}}')
 
 
 json_values = st.recursive(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import JsonValue
@@ -29,7 +30,7 @@ def check_answer(subject: Subject, do: DoAnswer) -> str | None:
     by_option = _by_option(subject, do)
     if do.fields is None and not by_option:
         return None
-    return _check_fields(subject.fields, {**by_option, **(do.fields or {})})
+    return check_fields(subject.fields, {**by_option, **(do.fields or {})}, "the question")
 
 
 def _by_option(subject: Subject, do: DoAnswer) -> dict[str, JsonValue]:
@@ -66,12 +67,13 @@ def takes_text(subject: Subject) -> bool:
     return field.type in _IN_WORDS or (field.type is FieldType.CHOICE and field.free_text)
 
 
-def _check_fields(fields: tuple[FormField, ...], given: dict[str, JsonValue]) -> str | None:
+def check_fields(fields: tuple[FormField, ...], given: Mapping[str, JsonValue], whose: str) -> str | None:
+    """What is wrong with the values that were given for the fields of `whose`, in words, or None."""
     known = {field.name: field for field in fields}
     for name, value in given.items():
         field = known.get(name)
         if field is None:
-            return f"the question has no field '{shown(name)}'"
+            return f"{whose} has no field '{shown(name)}'"
         fault = _check_value(field, value)
         if fault is not None:
             return f"field {name!r}: {fault}"

@@ -34,7 +34,7 @@ class Between:
     def fork(self, core: SessionCore, do: DoFork) -> Handled:
         """A new session that begins with what this one remembers."""
         fixed = self._roster.fixed(core.id)
-        name = do.name or f"{fixed.get('name') or core.id} (fork)"
+        name = (do.name or "").strip() or f"{fixed.get('name') or core.id} (fork)"
         id = self._roster.free_id(name)
         seed = tuple(core.conversation.messages)
         effect = ForkSession(core.id, id, name, seed, core.conversation.model)
@@ -70,11 +70,14 @@ class Between:
             return f"this host runs no session '{shown(do.subscriber)}'"
         if do.on and subscriber.capabilities.send is None:
             return f"{shown(do.subscriber)} takes no messages"
-        if do.on and (path := self._path(core.id, do.subscriber)):
-            # Each would wake the other for ever.
-            circle = " tells ".join(shown(id) for id in [*path, do.subscriber])
-            return f"that closes a circle: {circle}"
+        if do.on and (circle := self.circle(core.id, do.subscriber)):
+            return f"that closes a circle: {' tells '.join(shown(id) for id in circle)}"
         return None
+
+    def circle(self, session: str, subscriber: str) -> list[str] | None:
+        """The sessions that would wake each other for ever if this one told that subscriber: who tells whom."""
+        path = self._path(session, subscriber)
+        return [*path, subscriber] if path else None
 
     def _path(self, start: str, end: str) -> list[str] | None:
         """How news of `end` would come to `start` by the subscriptions that there are: who tells whom."""

@@ -6,13 +6,25 @@ import hashlib
 from collections import OrderedDict
 from typing import Final
 
+from watchfloor.host.answers import check_fields
 from watchfloor.host.between import Between
 from watchfloor.host.effects import Handled
 from watchfloor.host.hosted import Forwarded, HostedSession
 from watchfloor.host.quoting import shown
 from watchfloor.host.session import SessionCore
 from watchfloor.protocol.events import Intervention
-from watchfloor.protocol.frames import Command, Do, DoAnswer, DoApprove, DoFork, DoNotify, Outcome, UnknownDo
+from watchfloor.protocol.frames import (
+    Command,
+    Do,
+    DoAct,
+    DoAnswer,
+    DoApprove,
+    DoFork,
+    DoNotify,
+    DoSend,
+    Outcome,
+    UnknownDo,
+)
 from watchfloor.protocol.given import given
 from watchfloor.words import OptionKind, OutcomeKind
 
@@ -92,9 +104,24 @@ def execute(core: HostedSession, command: Command, by: str, now: int, between: B
         stale = _stale(core, command)
         if stale is not None:
             return Handled(OutcomeKind.STALE_TARGET, reason=stale)
+    if (unmeant := _unmeant(core, command.do)) is not None:
+        return Handled(OutcomeKind.INVALID, reason=unmeant)
     if isinstance(core, SessionCore):
         return carry_out(core, command.do, by, now, between)
     return core.command(command.do, by, now)
+
+
+def _unmeant(core: HostedSession, do: Do | UnknownDo) -> str | None:
+    """Why nobody can mean the command, whatever the session is at; its values are not repeated."""
+    match do:
+        case DoSend() if not do.text.strip():
+            return "there is no text to send: write one"
+        case DoAct():
+            offered = core.capabilities.act
+            act = next((act for act in offered.acts if act.id == do.act), None) if offered is not None else None
+            return check_fields(act.fields, do.fields, "the act") if act is not None else None
+        case _:
+            return None
 
 
 def carry_out(core: SessionCore, do: Do | UnknownDo, by: str, now: int, between: Between) -> Handled:

@@ -27,9 +27,9 @@ class Reseeding(SessionChanges):
     def misfit(self, do: DoReseed) -> str | None:
         """Why the conversation cannot be changed like this, or None."""
         match do.mode:
-            case ReseedMode.REPLACE if not do.text:
+            case ReseedMode.REPLACE if not (do.text or "").strip():
                 return "to replace the conversation needs the text that it begins with"
-            case ReseedMode.MODEL if not do.to:
+            case ReseedMode.MODEL if not (do.to or "").strip():
                 return "to change the model needs its name"
             case ReseedMode.REWIND:
                 if not do.to:
@@ -60,7 +60,7 @@ class Reseeding(SessionChanges):
             case ReseedMode.CLEAR:
                 messages.clear()
             case ReseedMode.REPLACE:
-                messages[:] = [ConversationMessage("user", do.text or "")]
+                self._replace(do.text or "")
                 # What it begins with takes the place of what a retry would have taken up.
                 self.carried = ()
             case ReseedMode.MODEL:
@@ -71,6 +71,12 @@ class Reseeding(SessionChanges):
         self._publish(Reseeded(at=now, mode=do.mode, by=by, **given(note=note)), now)
         if self.alive:
             self._tell(Reseed(do.mode))
+
+    def _replace(self, text: str) -> None:
+        seed, self.seed = self.seed, None
+        self.conversation.messages[:] = [ConversationMessage("user", text)] if seed is None else seed.messages
+        if seed is not None and seed.model is not None:
+            self.conversation.model = seed.model
 
     def _rewind(self, ref: str) -> str:
         place = self._place(ref)

@@ -88,7 +88,8 @@ def decode_host(raw: bytes) -> Decoded:
 def decode_client(raw: bytes) -> ClientFrame | UnknownFrame:
     """Read a client's frame. Raises ProtocolError when it cannot be used."""
     try:
-        return _CLIENT.validate_json(raw)
+        # Strictly: what a command asks for is never guessed, as "yes" would be for true.
+        return _CLIENT.validate_json(raw, strict=True)
     except ValidationError as error:
         raise ProtocolError(_reason(error), raw) from None
 
