@@ -9,6 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from watchfloor.agent.agent import Agent
+    from watchfloor.agent.answers import AnswerOutcome, Response
+    from watchfloor.agent.permissions import Permissions
+    from watchfloor.agent.request import CancelToken, ExecuteRequest
+    from watchfloor.agent.runtime import Runtime
+    from watchfloor.agent.session import RunState, Session
+    from watchfloor.agent.sqlite_storage import SqliteStorage
+    from watchfloor.agent.tools import Tool
+    from watchfloor.agent.turn import Turn
     from watchfloor.errors import (
         AddressInUse,
         AgentError,
@@ -17,45 +26,92 @@ if TYPE_CHECKING:
         ContractError,
         Deadlock,
         Interrupted,
+        InvalidResponse,
         LimitReached,
+        NoSuchTool,
+        NotAnswered,
         NotDelivered,
+        NothingToRun,
+        NotPossible,
+        NotSuspended,
+        RunFailed,
+        SessionBusy,
+        SessionNotFound,
         StaleTarget,
         Stopped,
         StorageError,
+        Unsupported,
         WatchfloorError,
     )
     from watchfloor.harness.function import FunctionHarness, Run
     from watchfloor.harness.program import ProgramHarness
+    from watchfloor.host.live import LiveAgent
     from watchfloor.host.server import Host
     from watchfloor.host.sqlite_log import SqliteLog
 
 __all__ = [
     "AddressInUse",
+    "Agent",
     "AgentError",
+    "AnswerOutcome",
+    "CancelToken",
     "CapabilityNotSupported",
     "ConnectionFailed",
     "ContractError",
     "Deadlock",
+    "ExecuteRequest",
     "FunctionHarness",
     "Host",
     "Interrupted",
+    "InvalidResponse",
     "LimitReached",
+    "LiveAgent",
+    "NoSuchTool",
+    "NotAnswered",
     "NotDelivered",
+    "NotPossible",
+    "NotSuspended",
+    "NothingToRun",
+    "Permissions",
     "ProgramHarness",
+    "Response",
     "Run",
+    "RunFailed",
+    "RunState",
+    "Runtime",
+    "Session",
+    "SessionBusy",
+    "SessionNotFound",
     "SqliteLog",
+    "SqliteStorage",
     "StaleTarget",
     "Stopped",
     "StorageError",
+    "Tool",
+    "Turn",
+    "Unsupported",
     "WatchfloorError",
 ]
 
 _HOME = {
+    "Agent": "watchfloor.agent.agent",
+    "AnswerOutcome": "watchfloor.agent.answers",
+    "CancelToken": "watchfloor.agent.request",
+    "ExecuteRequest": "watchfloor.agent.request",
     "FunctionHarness": "watchfloor.harness.function",
     "Host": "watchfloor.host.server",
+    "LiveAgent": "watchfloor.host.live",
+    "Permissions": "watchfloor.agent.permissions",
     "ProgramHarness": "watchfloor.harness.program",
+    "Response": "watchfloor.agent.answers",
     "Run": "watchfloor.harness.function",
+    "RunState": "watchfloor.agent.session",
+    "Runtime": "watchfloor.agent.runtime",
+    "Session": "watchfloor.agent.session",
     "SqliteLog": "watchfloor.host.sqlite_log",
+    "SqliteStorage": "watchfloor.agent.sqlite_storage",
+    "Tool": "watchfloor.agent.tools",
+    "Turn": "watchfloor.agent.turn",
 }
 
 # Hidden from the type checker, which would otherwise accept any misspelt name.

@@ -35,6 +35,7 @@ WatchfloorError
     ├── NotAnswered           the session waits for an answer
     ├── InvalidResponse       the answer does not fit what was asked
     ├── NoSuchTool            the agent was not built with a tool of this name
+    ├── NotPossible           the state of the session forbids it
     └── Unsupported           this storage, or this agent, cannot do that
 """
 
@@ -221,6 +222,10 @@ class InvalidResponse(AgentError):
 
 class NoSuchTool(AgentError):
     """The agent was not built with a tool of this name. The message names those it has."""
+
+
+class NotPossible(AgentError):
+    """The state of the session forbids it, or what was given does not fit. Nothing changed; the message says why."""
 
 
 class Unsupported(AgentError):

@@ -46,6 +46,7 @@ from watchfloor.harness.base import (
     Withdrawn,
 )
 from watchfloor.harness.calls import sound
+from watchfloor.harness.current import CURRENT
 from watchfloor.harness.desk import AttemptRecord, Desk, remember_mail
 from watchfloor.harness.run import AgentFunction, Answer, Approval, Returned, Run, ToolOutcome
 from watchfloor.harness.steps import Steps
@@ -264,6 +265,7 @@ class FunctionSession:
     async def _work(self, turn: _Turn, mail: tuple[MailItem, ...]) -> None:
         returned: Returned = None
         error: BaseException | None = None
+        CURRENT.set(self._port.session_id)
         try:
             # Not earlier: a task that is cancelled before it runs would never get here, and nobody would report.
             turn.steps.begin()

@@ -325,6 +325,19 @@ class Run:
         """
         shown = plain(given(tool=name, text=text, arguments=args, cwd=cwd, diff=diff))
         action = Action(call=new_id("call"), **shown)
+        return await self._carry_out(action, call, gate=gate, options=options, about=about)
+
+    async def _carry_out(
+        self,
+        action: Action,
+        call: Callable[[], Any],
+        *,
+        gate: bool,
+        options: Sequence[Option],
+        about: str | None,
+        approved: Callable[[Approval | None], None] = lambda _: None,
+    ) -> ToolOutcome[Any]:
+        """See `tool`. `approved` is called when nothing keeps the call from being executed any more."""
         async with self._steps.step():
             approval = None
             if gate:
@@ -337,6 +350,7 @@ class Run:
             else:
                 await self._desk.boundary()
                 self._desk.announce(action, gated=False)
+            approved(approval)
             value = await self._desk.execute(action, call)
             if approval is None:
                 return ToolOutcome(ToolStatus.OK, value)

@@ -95,9 +95,9 @@ class HostCore:
         self._beat_at: int | None = None
         self._hello_s = hello_s
         self.news = News(log, self.roster)
-        self._between = Between(self.roster)
+        self.between = Between(self.roster)
         self._queries = Queries(self.roster, log, queries)
-        self._dispatch = Dispatch(self.roster, self._between, outcomes or Outcomes(info.instance))
+        self._dispatch = Dispatch(self.roster, self.between, outcomes or Outcomes(info.instance))
         self._conns: dict[str, Connection] = {}
 
     def set_version(self, version: str) -> None:
@@ -214,7 +214,7 @@ class HostCore:
         rest: list[HostEffect] = []
         for effect in self.news.apply(effects):
             if isinstance(effect, Reached):
-                rest += self.apply(self._between.news(effect))
+                rest += self.apply(self.between.news(effect))
             else:
                 rest.append(effect)
         return rest
@@ -344,7 +344,7 @@ class HostCore:
 
     def carry_out(self, session: str, do: Do, by: str, now: int) -> Handled:
         """What the host's own program asks of a session that it runs, whatever that advertises. Raises KeyError."""
-        return carry_out(self.session(session), do, by, now, self._between)
+        return carry_out(self.session(session), do, by, now, self.between)
 
     def answered(self, command: str, handled: Handled, now: int) -> list[HostEffect]:
         """What the foreign system made of a forwarded command; nothing where none of this id is under way."""

@@ -117,6 +117,11 @@ class Requests:
         entry = self._open.get(request) or self._ended.get(request, (None,))[0]
         return next((o for o in entry.subject.options if o.id == option), None) if entry is not None else None
 
+    def ended(self, id: str) -> RequestModel | None:
+        """A request that ended lately, as it is now."""
+        found = self._ended.get(id)
+        return found[0].request if found is not None else None
+
     def next_deadline(self) -> int | None:
         return min((e.request.deadline for e in self._open.values() if e.request.deadline is not None), default=None)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,7 @@ from watchfloor.host.effects import (
     Tell,
 )
 from watchfloor.host.handshake import Door
+from watchfloor.host.live import LiveAgent
 from watchfloor.host.log import EventLog, MemoryLog
 from watchfloor.host.mailbox import Letter
 from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES
@@ -288,6 +289,18 @@ class Host:
         async with self._waiting.for_other(waiter, session):
             core = await self.wait(session)
         return Rest(core.lifecycle, core.last_words(), core.error)
+
+    @asynccontextmanager
+    async def waits_for(self, waiter: str, session: str) -> AsyncIterator[None]:
+        """While an agent waits for another one in its turn. Raises Deadlock where that would never end."""
+        async with self._waiting.for_other(waiter, session):
+            yield
+
+    def live(self, session: str, *, by: str | None = None) -> LiveAgent:
+        """A session as its owner handles it, in the host's own name or `by` somebody. Raises StaleTarget."""
+        if session not in self._core.roster:
+            raise StaleTarget(f"this host runs no session {session!r}")
+        return LiveAgent(self, session, by)
 
     async def serve(self, address: str = "127.0.0.1", port: int = 0, *, announce: bool = True) -> str:
         """Listen, and return the URL. Port 0 takes a free one.

@@ -144,6 +144,8 @@ class SessionState:
         self.requests = Requests(session_id)
         self.streams = Streams()
         self.conversation = Conversation()
+        self.seed: Conversation | None = None
+        """What takes the place of the conversation when it is replaced next, where that is more than a text."""
         self.usage: Usage | None = None
         self.budget = Budget()
         self.subscribers: dict[str, frozenset[str]] = {}

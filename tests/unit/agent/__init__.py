@@ -1,0 +1,1 @@
+"""Tests of agents as their authors have them."""
