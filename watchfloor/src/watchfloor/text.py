@@ -508,14 +508,7 @@ def redact(s: Clean, extra: Iterable[str] = ()) -> tuple[Clean, int]:
     Without `extra`, masking what is masked changes nothing. It is a courtesy against shoulder-surfing and pasted logs,
     not a proof: a secret without a known shape or name stays.
     """
-    merged: list[_Span] = []
-    for span in _found(s, extra):
-        if merged and span.start < merged[-1].end:
-            last = merged[-1]
-            hint = max(last.hint, span.hint) if span.start == last.start else min(last.hint, span.start - last.start)
-            merged[-1] = _Span(last.start, max(last.end, span.end), hint, last.sized or span.sized)
-        else:
-            merged.append(span)
+    merged = _merged(s, extra)
     if not merged:
         return s, 0
     pieces = []
@@ -526,3 +519,20 @@ def redact(s: Clean, extra: Iterable[str] = ()) -> tuple[Clean, int]:
         at = span.end
     pieces.append(s[at:])
     return Clean("".join(pieces)), len(merged)
+
+
+def secret_spans(s: Clean, extra: Iterable[str] = ()) -> list[tuple[int, int]]:
+    """Where in the text the secrets stand that `redact` takes away, in their order: start and end of each."""
+    return [(span.start + span.hint, span.end) for span in _merged(s, extra)]
+
+
+def _merged(s: str, extra: Iterable[str]) -> list[_Span]:
+    merged: list[_Span] = []
+    for span in _found(s, extra):
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            hint = max(last.hint, span.hint) if span.start == last.start else min(last.hint, span.start - last.start)
+            merged[-1] = _Span(last.start, max(last.end, span.end), hint, last.sized or span.sized)
+        else:
+            merged.append(span)
+    return merged
