@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from watchfloor.errors import Deadlock, LimitReached, NotPossible, StaleTarget, Unsupported
@@ -168,6 +168,9 @@ class LiveAgent:
     def reseed(self, conversation: Snapshot | Sequence[ConversationMessage]) -> None:
         """Replace what it remembers. A suspended turn is given up."""
         seed = conversation.messages if isinstance(conversation, Snapshot) else tuple(conversation)
+        if not isinstance(conversation, Snapshot) or conversation.handle != self._handle:
+            # The refs of another session's messages would pass for those of our own.
+            seed = tuple(replace(message, ref=None) if message.role == "user" else message for message in seed)
         model = conversation.model if isinstance(conversation, Snapshot) else None
         core = self._core()
         core.seed = Conversation(list(seed), model)

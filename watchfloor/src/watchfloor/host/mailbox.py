@@ -121,6 +121,10 @@ class Mailbox:
         """The messages that the turn under way has consumed, in order."""
         return list(self._turn)
 
+    def number_on(self, refs: int) -> None:
+        """The refs up to this number are those of messages that a session had which this one begins with."""
+        self._refs = max(self._refs, refs)
+
     def put_back(self, refs: int, waiting: Sequence[Letter], consumed: Sequence[Letter]) -> None:
         """Make of an empty mailbox the one that was kept."""
         self._refs, self._waiting, self._turn = refs, list(waiting), list(consumed)

@@ -32,7 +32,7 @@ from watchfloor.host.effects import (
 from watchfloor.host.handshake import Door
 from watchfloor.host.live import LiveAgent
 from watchfloor.host.log import EventLog, MemoryLog
-from watchfloor.host.mailbox import Letter
+from watchfloor.host.mailbox import Letter, number_of
 from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES
 from watchfloor.host.principals import Principal, Principals
 from watchfloor.host.program_queries import Answers, ProgramQueries
@@ -183,6 +183,8 @@ class Host:
             self.perform(back)
             return session
         core.conversation.messages.extend(messages)
+        # A message that is sent now must not pass for one of those.
+        core.mailbox.number_on(max((number_of(m.ref) or 0 for m in messages if m.ref is not None), default=0))
         core.conversation.model = model
         effects = core.start(self.now()) if text is None and harness.starts_itself and start else []
         if text is not None:
