@@ -265,8 +265,7 @@ class EventFact(NamedTuple):
     data: Mapping[str, Any] = _NO_DATA
 
 
-@dataclass(frozen=True, slots=True)
-class EventsFact:
+class EventsFact(NamedTuple):
     """Events of one session in the order in which they arrived. `stored`: from a page of the history."""
 
     key: SessionKey

@@ -260,7 +260,8 @@ class Log:
         while over > 0 and entries < len(self._sealed) - 1:
             over -= len(self._sealed[entries].text)
             entries += 1
-        self._let_go(entries)
+        if entries:
+            self._let_go(entries)
         return entries > 0
 
 

@@ -17,7 +17,7 @@ KEEP_ENDED: Final = 1_000
 KEEP_ENDED_TEXT: Final = 16_000_000
 """Characters of all actions of ended requests: a thousand of the longest would fill the memory."""
 KEEP_LOG_TEXT: Final = 64_000_000
-"""Characters of the logs of all sessions together; what goes first is the older half of the longest log."""
+"""Characters of the logs of all sessions together; what goes first is the oldest of the longest logs."""
 KEEP_GONE: Final = 1_000
 """Gone sessions whose late events are still recognised."""
 
@@ -76,6 +76,11 @@ class Store:
         """Requests that have ended, the longest ago first, with the size of their text."""
         self._ended_text = 0
         self._log_text = 0
+        self._longest: list[Session] = []
+        """Logs that are to be cut to `_level` as room is needed, the longest last."""
+        self._level = 0
+        self._stuck_at = 0
+        """Characters of all logs up to which there is nothing to be cut."""
         self.queue = Queue()
         """What waits, by the console's clock, as sources' may differ."""
 
@@ -106,21 +111,49 @@ class Store:
     def note_log(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         """The session's log, which reached `before` (its first and its end), may have changed."""
         self._weigh(session)
-        while self._log_text > KEEP_LOG_TEXT:
-            longest = max(self.sessions.values(), key=lambda other: other.log.chars)
-            place = longest.log.first, longest.log.end
-            if not longest.log.lighten(longest.log.chars // 2):
-                break
-            self._weigh(longest)
-            if longest is not session:
-                self._log_moved(longest, place, changes)
-                self.changed(longest, changes)
+        if self._log_text > KEEP_LOG_TEXT and self._log_text > self._stuck_at:
+            self._make_room(session, changes)
         self._log_moved(session, before, changes)
+
+    def _make_room(self, session: Session, changes: Changes) -> None:
+        """Cut the longest logs to one length, one after the other and no more of them than is needed now: to cut all of
+        ten thousand at once would be a pause, and to look for the longest each time would cost more than the events."""
+        anew = False
+        while self._log_text > KEEP_LOG_TEXT:
+            if not self._longest:
+                if anew:
+                    # Each is one entry by now. It is tried again when there is more to be gained.
+                    self._stuck_at = self._log_text + KEEP_LOG_TEXT // 64
+                    return
+                self._longest, self._level, anew = *self._above(KEEP_LOG_TEXT * 3 // 4), True
+                continue
+            other = self._longest.pop()
+            if self.sessions.get(other.key) is not other or other.log.chars <= self._level:
+                continue
+            place = other.log.first, other.log.end
+            other.log.lighten(self._level)
+            self._weigh(other)
+            if other is not session:
+                self._log_moved(other, place, changes)
+                self.changed(other, changes)
+
+    def _above(self, most: int) -> tuple[list[Session], int]:
+        """The sessions whose logs are longer than a length at which all of them would be within `most`, the longest
+        last, and that length."""
+        ordered = sorted(self.sessions.values(), key=lambda session: session.log.chars)
+        left = most
+        for place, session in enumerate(ordered):
+            share = left // (len(ordered) - place)
+            if session.log.chars > share:
+                return ordered[place:], share
+            left -= session.log.chars
+        return [], most
 
     def _weigh(self, session: Session) -> None:
         log = session.log
-        self._log_text += log.chars - log.counted
-        log.counted = log.chars
+        if log.chars != log.counted:
+            self._log_text += log.chars - log.counted
+            log.counted = log.chars
 
     def _log_moved(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         log, key = session.log, session.key

@@ -34,7 +34,7 @@ from console.intake.bounds import (
     line,
     size,
 )
-from console.intake.events import event_fact
+from console.intake.events import event_facts
 from console.intake.outcomes import outcome_info
 from console.intake.profiles import profile_fact
 from console.intake.requests import decision_fact, request_fact
@@ -222,8 +222,7 @@ class Intake:
         placed = [event for event in frame.events if event.seq is None or event.seq <= MOST_COUNT]
         for _ in range(len(frame.events) - len(placed)):
             r.note("an event", "whose number is beyond 2^53 - 1")
-        events = tuple([event_fact(event, r) for event in placed])
-        return EventsFact(self._key(frame.session), r.id("epoch", frame.epoch), events, stored)
+        return EventsFact(self._key(frame.session), r.id("epoch", frame.epoch), event_facts(placed, r), stored)
 
     def _lagged(self, frame: f.Lagged, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         return [self._hole(frame, r, gone=False, why=NOTHING)]

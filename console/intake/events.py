@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from console.fleet.facts import EventFact
@@ -61,6 +61,56 @@ def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
         text,
         data,
     )
+
+
+class _Run:
+    """Pieces of one item that follow one another. `place`: where their fact stands."""
+
+    __slots__ = ("end", "first", "place", "texts")
+
+    def __init__(self, first: e.Delta, place: int) -> None:
+        self.first = first
+        self.place = place
+        self.texts = [first.text]
+        self.end = first.offset + len(first.text)
+
+    def takes(self, piece: e.Delta) -> bool:
+        """Add the next piece; False where it is another's, or there is no room for it."""
+        first = self.first
+        follows = piece.offset == self.end and piece.of == first.of and piece.call == first.call
+        if not follows or piece.author != first.author or self.end - first.offset + len(piece.text) > KEEP_EVENT:
+            return False
+        self.texts.append(piece.text)
+        self.end += len(piece.text)
+        return True
+
+    def fact(self, r: Reading) -> EventFact:
+        if len(self.texts) == 1:
+            return event_fact(self.first, r)
+        return event_fact(self.first.model_copy(update={"text": "".join(self.texts)}), r)
+
+
+def event_facts(events: Sequence[e.Event], reading: Reading) -> tuple[EventFact, ...]:
+    """The events of one frame, ready to be drawn. Most of what a stream brings is superseded as it comes: pieces that
+    follow one another become one, and those of an item whose whole comes behind them are left out."""
+    if len(events) == 1:
+        return (event_fact(events[0], reading),)
+    facts: list[EventFact | None] = []
+    runs: dict[str, list[_Run]] = {}
+    for event in events:
+        if type(event) is e.Delta:
+            of_item = runs.setdefault(event.item, [])
+            if not of_item or not of_item[-1].takes(event):
+                of_item.append(_Run(event, len(facts)))
+                facts.append(None)
+            continue
+        if event.item is not None:
+            runs.pop(event.item, None)
+        facts.append(event_fact(event, reading))
+    for of_item in runs.values():
+        for run in of_item:
+            facts[run.place] = run.fact(reading)
+    return tuple([fact for fact in facts if fact is not None])
 
 
 def _body(text: str) -> Clean:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,10 @@ from console.fleet.facts import (
     SummaryFact,
     WelcomeFact,
 )
+from console.fleet.log import Log
 from console.intake import Intake
-from console.intake.bounds import KEEP_EVENT
-from console.intake.events import event_fact
+from console.intake.bounds import KEEP_EVENT, Reading
+from console.intake.events import event_fact, event_facts
 from watchfloor.canonical import subject_digest
 from watchfloor.connector import Received, Unreadable
 from watchfloor.protocol import events as e
@@ -80,9 +81,9 @@ def texts(value: Any, name: str = "", within: str = "") -> Iterator[tuple[str, s
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for part in dataclasses.fields(value):
             yield from texts(getattr(value, part.name), part.name, f"{type(value).__name__}.")
-    elif isinstance(value, EventFact):
+    elif isinstance(value, EventFact | EventsFact):
         for part_name, part in value._asdict().items():
-            yield from texts(part, part_name, "EventFact.")
+            yield from texts(part, part_name, f"{type(value).__name__}.")
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if name == "labels":
@@ -495,3 +496,54 @@ class Change:
 
 def test_contact() -> None:
     assert intake().contact(Change()) == ContactFact("here", Contact.LOST, NOW - 7, "closed␛", 3, NOW + 5)  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(
+                st.just("piece"), st.sampled_from("ab"), st.integers(0, 12), st.text("xy\u202e\u00e9", max_size=4)
+            ),
+            st.tuples(st.just("next"), st.sampled_from("ab"), st.just(0), st.text("xy\u202e", min_size=1, max_size=4)),
+            st.tuples(st.just("whole"), st.sampled_from("ab"), st.just(0), st.just("whole")),
+        ),
+        max_size=14,
+    ),
+    st.integers(1, 14),
+)
+def test_pieces_that_come_in_one_frame_end_in_the_same_log_as_one_by_one(
+    steps: list[tuple[str, str, int, str]], size: int
+) -> None:
+    events: list[e.Event] = []
+    reached = {"a": 0, "b": 0}
+    for n, (kind, item, offset, text) in enumerate(steps, 1):
+        if kind == "whole":
+            events.append(e.Message(seq=n, at=1, item=item, text=text))
+            continue
+        at = reached[item] if kind == "next" else offset
+        reached[item] = at + len(text)
+        events.append(e.Delta(at=1, item=item, offset=at, text=text, of="tool_output"))
+    alone, together = Log(), Log()
+    for event in events:
+        enter(alone, [event_fact(event)])
+    for begin in range(0, len(events), size):
+        enter(together, event_facts(events[begin : begin + size], Reading()))
+    assert [(entry.text, entry.open, entry.holed) for entry in together.entries()] == [
+        (entry.text, entry.open, entry.holed) for entry in alone.entries()
+    ]
+
+
+def enter(log: Log, facts: Iterable[EventFact]) -> None:
+    for fact in facts:
+        if fact.seq is None:
+            log.stream(fact)
+        else:
+            log.add(fact, fact.seq)
+
+
+def test_most_of_a_stream_in_one_frame_is_superseded_by_what_comes_behind_it() -> None:
+    pieces: list[e.Event] = [e.Delta(at=1, item="i", offset=n, text="x") for n in range(30)]
+    [one] = event_facts(pieces, Reading())
+    assert (one.offset, one.text, one.data["length"]) == (0, "x" * 30, 30)
+    whole = e.Message(seq=1, at=1, item="i", text="x" * 30)
+    assert [fact.kind for fact in event_facts([*pieces, whole], Reading())] == ["message"]

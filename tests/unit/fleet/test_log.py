@@ -6,12 +6,14 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.facts import EventFact
 from console.fleet.log import KEEP, KEEP_ALL, KEEP_OPEN, KEEP_OPEN_ALL, KEEP_TEXT, SLACK, Log
-from console.fleet.store import KEEP_LOG_TEXT
+from console.fleet.state import Session
+from console.fleet.store import KEEP_LOG_TEXT, Store
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.protocol import frames as f
 from watchfloor.text import Clean
@@ -193,6 +195,37 @@ def test_a_remark_stands_behind_the_newest_event_and_keeps_the_order() -> None:
     log.add(event(6, "six"), 6)
     assert [str(entry.text) for entry in log.entries()] == ["nothing there yet", "four", "five", "odder", "said", "six"]
     assert log.entry(3).fact.data["count"] == 5
+
+
+def test_room_is_made_without_looking_for_the_longest_log_each_time(
+    host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    above = Store._above
+
+    def counted(store: Store, most: int) -> tuple[list[Session], int]:
+        looked.append(most)
+        return above(store, most)
+
+    monkeypatch.setattr(Store, "_above", counted)
+    sessions = [f"s{i}" for i in range(100)]
+    for name in sessions:
+        host.session(name)
+    for _ in range(40):
+        for name in sessions:
+            host.events(name, {"kind": "notice", "text": "x" * 60_000})
+    assert 1 < len(looked) < 40
+    lengths = [host.at(name).log.chars for name in sessions]
+    assert KEEP_LOG_TEXT // 2 < sum(lengths) <= KEEP_LOG_TEXT
+    assert max(lengths) <= 3 * min(lengths)
+
+
+def test_the_newest_entry_of_each_log_stays_whatever_its_size(host: ScriptedHost) -> None:
+    sessions = [f"s{i}" for i in range(1_200)]
+    for name in sessions:
+        host.session(name)
+        host.events(name, {"kind": "notice", "text": "x" * 60_000})
+    assert all(len(host.at(name).log) == 1 for name in sessions)
 
 
 def test_the_text_of_all_logs_has_one_budget(host: ScriptedHost) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from watchfloor.protocol.codec import Bad
@@ -48,8 +48,7 @@ class Target:
     can go on there does, where every session is followed; another one tells everything again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """One frame and what it came as. `raw` is what the journal keeps; None where the connector made the frame up.
 
     `bad` lists what of the frame could not be read.

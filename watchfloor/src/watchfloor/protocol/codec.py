@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -61,8 +61,7 @@ class Bad:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """A frame, and what of it had to be left out."""
 
     frame: HostFrame | UnknownFrame
