@@ -12,7 +12,7 @@ from textual.strip import Strip
 from watchfloor.text import Clean
 from widgets.cells import crop, fit, flat, skip, width_of
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of
+from widgets.painting import SparseView, strip_of
 from widgets.tones import Tone
 
 
@@ -69,7 +69,7 @@ class _NoLines:
         raise IndexError(i)
 
 
-class EventLog(LineView):
+class EventLog(SparseView):
     """Lines as they come in. At the end it follows; scrolled up it stays with what is being read."""
 
     PREFIX = "event-log"
@@ -118,7 +118,6 @@ class EventLog(LineView):
         super().__init__(name=name, id=id, classes=classes)
         self._marks = marks
         self._lines: LogLines = _NoLines() if lines is None else lines
-        self._empty = Clean("")
         self._status = Clean("")
         self._needle = ""
         self._following = True
@@ -142,17 +141,6 @@ class EventLog(LineView):
         self._shift = 0
         self._cursor = None
         self.refresh_log()
-
-    @property
-    def empty(self) -> Clean:
-        """What stands there while there are no lines."""
-        return self._empty
-
-    @empty.setter
-    def empty(self, text: Clean) -> None:
-        if text != self._empty:
-            self._empty = text
-            self.refresh()
 
     @property
     def status(self) -> Clean:

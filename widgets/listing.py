@@ -13,7 +13,7 @@ from textual.strip import Strip
 from watchfloor.text import Clean
 from widgets.cells import crop, fit, flat, width_of, wrap
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of
+from widgets.painting import SparseView, strip_of
 from widgets.tones import Segment
 
 _GAP: Final = 2
@@ -51,7 +51,7 @@ class NoRows:
         raise IndexError(place)
 
 
-class Listing(LineView):
+class Listing(SparseView):
     """Lines under a heading. The selected row is told by a mark as well as by its ground."""
 
     PREFIX = "listing"
@@ -126,18 +126,6 @@ class Listing(LineView):
         self._marks = marks
         self._key: Hashable = None
         self._place = 0
-        self._empty = Clean("")
-
-    @property
-    def empty(self) -> Clean:
-        """What is said where there are no rows."""
-        return self._empty
-
-    @empty.setter
-    def empty(self, text: Clean) -> None:
-        if text != self._empty:
-            self._empty = text
-            self.refresh()
 
     @property
     def selected(self) -> Hashable | None:

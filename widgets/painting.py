@@ -12,6 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from watchfloor.text import NOTHING, Clean
 from widgets.tones import TONES, Tone
 
 _TONE: Final = "tone-"
@@ -140,3 +141,22 @@ class LineView(Painted, ScrollView, can_focus=True):
 
     def action_scroll_end(self) -> None:
         self.jump(self.max_scroll_y)
+
+
+class SparseView(LineView):
+    """A line view that has words for when there are no lines."""
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._empty = NOTHING
+
+    @property
+    def empty(self) -> Clean:
+        """What stands there while there is nothing to show."""
+        return self._empty
+
+    @empty.setter
+    def empty(self, text: Clean) -> None:
+        if text != self._empty:
+            self._empty = text
+            self.refresh()

@@ -11,11 +11,10 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
-from watchfloor.text import Clean
 from widgets.cells import flat, wrap
 from widgets.columns import LEAD, Column, ColumnName, columns_for
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of
+from widgets.painting import SparseView, strip_of
 from widgets.roster_layout import header_text, row_pieces
 from widgets.roster_view import RosterRow, RosterRows
 
@@ -31,7 +30,7 @@ _CACHE_LINES: Final = 4096
 _Stamp = tuple[int, int, bool]
 
 
-class Roster(LineView):
+class Roster(SparseView):
     """Sessions as lines, with a cursor that belongs to a session and not to a place.
 
     The view may change in place; `refresh_rows` says so. Between the change and that call the
@@ -132,7 +131,6 @@ class Roster(LineView):
         super().__init__(name=name, id=id, classes=classes)
         self._marks = marks
         self._rows = rows
-        self._empty = Clean("")
         self._sorted: tuple[ColumnName, bool] | None = None
         self._selected: Hashable | None = None
         self._index = 0
@@ -154,17 +152,6 @@ class Roster(LineView):
         self._rows = rows
         self._strips.clear()
         self.refresh_rows()
-
-    @property
-    def empty(self) -> Clean:
-        """What stands there while there are no rows: connecting, refused, all filtered out."""
-        return self._empty
-
-    @empty.setter
-    def empty(self, text: Clean) -> None:
-        if text != self._empty:
-            self._empty = text
-            self.refresh()
 
     @property
     def sorted_by(self) -> tuple[ColumnName, bool] | None:

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from watchfloor.text import Clean
 from widgets.cells import fit, width_of, wrap
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of
+from widgets.painting import SparseView, strip_of
 from widgets.tones import Segment
 from widgets.transcript_layout import Laid, lay
 from widgets.transcript_view import TranscriptBlock, TranscriptBlocks
@@ -31,7 +31,7 @@ class _NoBlocks:
         raise IndexError(place)
 
 
-class Transcript(LineView):
+class Transcript(SparseView):
     """Blocks as they come in. At the end it follows; scrolled up it stays with what is being read.
 
     The block under the cursor can be opened, and turned to its source text. Nothing in a block is a link or markup.
@@ -120,7 +120,6 @@ class Transcript(LineView):
         self._following = True
         self._settling = False
         self._read: Hashable = None  # the last block that was there while it was followed
-        self._empty = Clean("")
         self._status: Segment = (Clean(""), "quiet")
 
     # -------------------------------------------------------------- what it shows
@@ -136,17 +135,6 @@ class Transcript(LineView):
         self._open.clear()
         self._sources.clear()
         self.follow()
-
-    @property
-    def empty(self) -> Clean:
-        """What stands there while there are no blocks."""
-        return self._empty
-
-    @empty.setter
-    def empty(self, text: Clean) -> None:
-        if text != self._empty:
-            self._empty = text
-            self.refresh()
 
     @property
     def status(self) -> Segment:
