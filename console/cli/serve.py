@@ -30,11 +30,11 @@ from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
 from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, SessionPort
 from watchfloor.harness.process import exit_words
 from watchfloor.harness.program import ProgramHarness
+from watchfloor.harness.wrapped import WrappedHarness
 from watchfloor.host.handshake import is_loopback
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
 from watchfloor.protocol.frames import DoResume
-from watchfloor.protocol.model import Capabilities, Traits
 from watchfloor.text import clean_line
 from watchfloor.words import TERMINAL, Lifecycle
 
@@ -222,35 +222,19 @@ def _agent(argv: Sequence[str], ended: Callable[[int], None]) -> AgentHarness:
     return AcpHarness(argv, ended=ended)
 
 
-class _Watched:
+class _Watched(WrappedHarness):
     """A harness of which one also hears when an attempt was started again, and when one could not be started at all."""
 
     def __init__(
         self, harness: AgentHarness, *, again: Callable[[int], None], not_started: Callable[[str], None]
     ) -> None:
-        self._harness = harness
+        super().__init__(harness)
         self._again = again
         self._not_started = not_started
 
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._harness.capabilities
-
-    @property
-    def traits(self) -> Traits:
-        return self._harness.traits
-
-    @property
-    def starts_itself(self) -> bool:
-        return self._harness.starts_itself
-
-    @property
-    def grace_s(self) -> float:
-        return self._harness.grace_s
-
     async def start(self, spec: AttemptSpec, port: SessionPort) -> AgentSession:
         try:
-            session = await self._harness.start(spec, port)
+            session = await super().start(spec, port)
         except AgentError as fault:
             self._not_started(str(fault))
             raise

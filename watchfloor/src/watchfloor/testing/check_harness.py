@@ -20,10 +20,11 @@ from watchfloor.harness.base import (
     SessionPort,
     Signal,
 )
+from watchfloor.harness.wrapped import WrappedHarness
 from watchfloor.host.server import Host
 from watchfloor.protocol.events import MailState
 from watchfloor.protocol.frames import DoInterrupt, DoStop
-from watchfloor.protocol.model import Capabilities, Traits
+from watchfloor.protocol.model import Capabilities
 from watchfloor.words import TERMINAL, Lifecycle, Primitive
 
 Make = Callable[[], AgentHarness]
@@ -108,34 +109,18 @@ class _Session:
         await self.session.close()
 
 
-class _Watched:
+class _Watched(WrappedHarness):
     """A harness whose attempts are watched."""
 
     def __init__(self, harness: AgentHarness) -> None:
-        self._harness = harness
+        super().__init__(harness)
         self.reports: list[tuple[int, str]] = []
         self.moved = asyncio.Event()
         self.session: _Session | None = None
         self.fault: str | None = None
 
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._harness.capabilities
-
-    @property
-    def traits(self) -> Traits:
-        return self._harness.traits
-
-    @property
-    def starts_itself(self) -> bool:
-        return self._harness.starts_itself
-
-    @property
-    def grace_s(self) -> float:
-        return self._harness.grace_s
-
     async def start(self, spec: AttemptSpec, port: SessionPort) -> AgentSession:
-        session = await self._harness.start(spec, cast(SessionPort, _Port(port, self)))
+        session = await super().start(spec, cast(SessionPort, _Port(port, self)))
         self.session = _Session(session, self)
         self.moved.set()
         return self.session
