@@ -63,16 +63,19 @@ class _Stream:
         if offset + length <= self._reached:
             return False
         if offset > self._reached:
-            if len(self._late) < KEEP_LATE and self._late_size + len(delta.text) <= KEEP_TEXT:
+            room = len(self._late) < KEEP_LATE and self._late_size + len(delta.text) <= KEEP_TEXT
+            known = self._late.get(offset)
+            if room and (known is None or len(known.text) < len(delta.text)):
                 self._late[offset] = delta
-                self._late_size += len(delta.text)
+                self._late_size += len(delta.text) - (len(known.text) if known is not None else 0)
         else:
             self._join(delta, offset, length)
-            while self._late and (following := self._late.pop(self._reached, None)) is not None:
-                self._join(following, self._reached, following.data.get("length", len(following.text)))
-            if self._late_size:
-                self._late = {at: late for at, late in self._late.items() if at > self._reached}
-                self._late_size = sum(len(late.text) for late in self._late.values())
+            while self._late and (at := min(self._late)) <= self._reached:
+                following = self._late.pop(at)
+                self._late_size -= len(following.text)
+                size = following.data.get("length", len(following.text))
+                if at + size > self._reached:
+                    self._join(following, at, size)
         self.entry.holed = bool(self._late)
         return True
 

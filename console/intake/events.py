@@ -64,30 +64,36 @@ def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
 
 
 class _Run:
-    """Pieces of one item that follow one another. `place`: where their fact stands."""
+    """Pieces of one item that follow one another. `over`: its whole has come."""
 
-    __slots__ = ("end", "first", "place", "texts")
+    __slots__ = ("end", "over", "pieces")
 
-    def __init__(self, first: e.Delta, place: int) -> None:
-        self.first = first
-        self.place = place
-        self.texts = [first.text]
+    def __init__(self, first: e.Delta) -> None:
+        self.pieces = [first]
         self.end = first.offset + len(first.text)
+        self.over = False
 
     def takes(self, piece: e.Delta) -> bool:
         """Add the next piece; False where it is another's, or there is no room for it."""
-        first = self.first
+        first = self.pieces[0]
         follows = piece.offset == self.end and piece.of == first.of and piece.call == first.call
         if not follows or piece.author != first.author or self.end - first.offset + len(piece.text) > KEEP_EVENT:
             return False
-        self.texts.append(piece.text)
+        self.pieces.append(piece)
         self.end += len(piece.text)
         return True
 
-    def fact(self, r: Reading) -> EventFact:
-        if len(self.texts) == 1:
-            return event_fact(self.first, r)
-        return event_fact(self.first.model_copy(update={"text": "".join(self.texts)}), r)
+    def facts(self, r: Reading) -> list[EventFact]:
+        if self.over:
+            return []
+        first = self.pieces[0]
+        if len(self.pieces) > 1:
+            text = "".join([piece.text for piece in self.pieces])
+            one = event_fact(first.model_copy(update={"text": text}), r)
+            # Where cleaning has moved the places within it, only the pieces tell where each of them belongs.
+            if len(one.text) == len(text):
+                return [one]
+        return [event_fact(piece, r) for piece in self.pieces]
 
 
 def event_facts(events: Sequence[e.Event], reading: Reading) -> tuple[EventFact, ...]:
@@ -95,22 +101,25 @@ def event_facts(events: Sequence[e.Event], reading: Reading) -> tuple[EventFact,
     follow one another become one, and those of an item whose whole comes behind them are left out."""
     if len(events) == 1:
         return (event_fact(events[0], reading),)
-    facts: list[EventFact | None] = []
-    runs: dict[str, list[_Run]] = {}
+    facts: list[EventFact | _Run] = []
+    runs: dict[str, _Run] = {}
     for event in events:
         if type(event) is e.Delta:
-            of_item = runs.setdefault(event.item, [])
-            if not of_item or not of_item[-1].takes(event):
-                of_item.append(_Run(event, len(facts)))
-                facts.append(None)
+            run = runs.get(event.item)
+            if run is None or not run.takes(event):
+                run = runs[event.item] = _Run(event)
+                facts.append(run)
             continue
-        if event.item is not None:
-            runs.pop(event.item, None)
+        if event.item is not None and (run := runs.pop(event.item, None)) is not None:
+            run.over = True
         facts.append(event_fact(event, reading))
-    for of_item in runs.values():
-        for run in of_item:
-            facts[run.place] = run.fact(reading)
-    return tuple([fact for fact in facts if fact is not None])
+    flat: list[EventFact] = []
+    for fact in facts:
+        if isinstance(fact, _Run):
+            flat.extend(fact.facts(reading))
+        else:
+            flat.append(fact)
+    return tuple(flat)
 
 
 def _body(text: str) -> Clean:
