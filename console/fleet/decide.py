@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from console.fleet.facts import (
     Seen,
 )
 from console.fleet.former import ago_words, doubt_words, in_doubt, sent_ago, standing
+from console.fleet.grants import REACH, lasts, too_wide
 from console.fleet.state import Request, Session, Source, Trail
 from console.fleet.store import Store
 from watchfloor.text import clean_line, cut, numeral, since
@@ -113,6 +114,8 @@ def decide(
         return option
     if fact.too_large and (option is None or option.kind is not OptionKind.DENY):
         return Refusal(OutcomeKind.INVALID, TOO_LARGE)
+    if option is not None and (wide := too_wide(fact, option)):
+        return Refusal(OutcomeKind.INVALID, wide)
     refusal = (
         _not_as_read(request, option, intent, moment)
         or _lands_elsewhere(session, profile, request, intent)
@@ -219,6 +222,8 @@ def _confirm(fact: RequestFact, option: OptionFact | None) -> tuple[str, ...]:
         return _strange(fact)
     lines = _standing(option)
     if option.kind is not OptionKind.DENY:
+        if option.kind is OptionKind.ALLOW and lasts(option) and not lines and option_once(fact) is None:
+            lines.append(f"{option.label}: {REACH[option.scope]}; it offers nothing narrower")
         if option.confirm and not lines:
             lines.append(option.note or option.label)
         if any(not action.complete for action in fact.actions):
@@ -272,14 +277,19 @@ def _unfit(fact: RequestFact, intent: Intent) -> Refusal | None:
             return Refusal(OutcomeKind.INVALID, _REQUIRED)
         asked = next((field for field in fact.fields if field.required), None)
         return None if asked is None else Refusal(OutcomeKind.INVALID, f"{_named(asked)}: {_REQUIRED}")
-    given = intent.fields or {}
-    known = {field.name: field for field in fact.fields}
+    why = unfit_fields(fact.fields, intent.fields or {}, "the question")
+    return Refusal(OutcomeKind.INVALID, why) if why is not None else None
+
+
+def unfit_fields(fields: Sequence[FieldFact], given: Mapping[str, Any], whose: str) -> str | None:
+    """Why the values do not fit the fields of `whose`; None where they do."""
+    known = {field.name for field in fields}
     for name in given:
         if name not in known:
-            return Refusal(OutcomeKind.INVALID, f"the question has no field {clean_line(name)}")
-    for field in fact.fields:
+            return f"{whose} has no field {clean_line(name)}"
+    for field in fields:
         if (why := _unfit_value(field, given)) is not None:
-            return Refusal(OutcomeKind.INVALID, f"{_named(field)}: {why}")
+            return f"{_named(field)}: {why}"
     return None
 
 

@@ -602,7 +602,7 @@ def test_what_outlives_the_session_is_confirmed_and_named(
     option = m.Option.model_validate(
         {"id": "it", "label": "Do it", "kind": kind, "grants": ["rm -rf"], "note": "careful", **wide}
     )
-    asked = host.ask(options=[option, DENY])
+    asked = host.ask(options=[option, ALLOW, DENY])
     # To deny once what was asked to be confirmed is always safe.
     expected = () if kind is OptionKind.DENY and "confirm" in wide else lines
     assert passed(host, host.decision(asked, "it")).confirm == expected
