@@ -113,6 +113,16 @@ def test_tracked_files_name_no_registry_and_no_path_of_a_machine() -> None:
     assert found == []
 
 
+def test_the_drawing_of_the_house_shows_every_part_of_it() -> None:
+    drawing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[1]
+    library, console = drawing.split("\nconsole/")
+    for place, drawn in ((ROOT / "watchfloor/src/watchfloor", library), (ROOT / "console", console)):
+        shown = {part.removesuffix("/") for line in drawn.splitlines() for part in re.split(r"  +", line)}
+        parts = {path.relative_to(place).parts[0] for path in tracked_files() if path.is_relative_to(place)}
+        modules = {part.removesuffix(".py") for part in parts - {"__init__.py", "py.typed"}}
+        assert modules - shown == set()
+
+
 @pytest.mark.parametrize("text", ["https://" + "pypi" + ".org/simple", "see /" + "work/shared/x", "../" + "shared/x"])
 def test_the_patterns_match_what_they_are_for(text: str) -> None:
     assert any(pattern.search(text) for pattern in FOREIGN)
