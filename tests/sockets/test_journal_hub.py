@@ -1,0 +1,223 @@
+"""A console with a journal against a real host: it goes on where it ended, and shows the past also without the host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from console.audit import Audit
+from console.connectors.supervisor import Item
+from console.fleet.facts import Intent, Seen, SessionKey
+from console.hub import Hub
+from console.journal.journal import Journal
+from console.journal.store import Store
+from tests.sockets.host_kit import until
+from watchfloor.connector import Received, Record, Target
+from watchfloor.errors import ConnectionLost
+from watchfloor.harness.base import MailItem
+from watchfloor.harness.function import FunctionHarness
+from watchfloor.harness.run import Run
+from watchfloor.host.server import Host, wall_clock
+from watchfloor.protocol.events import Event
+from watchfloor.protocol.frames import Events
+from watchfloor.protocol.model import FieldType, FormField
+from watchfloor.words import Continuity, Primitive
+
+WAIT_S = 30.0
+KEY = SessionKey("local", "talker")
+
+
+async def talks(run: Run, mail: tuple[MailItem, ...]) -> str:
+    """Says as many lines as it is told to; asked for a secret it repeats what it was given."""
+    for item in mail:
+        if item.text == "ask":
+            answer = await run.ask(
+                "Who are you?",
+                free_text=False,
+                fields=(
+                    FormField(name="user", type=FieldType.TEXT, label="User"),
+                    FormField(name="password", type=FieldType.SECRET, label="Password"),
+                ),
+            )
+            await run.say(f"I was given {answer.fields}")
+        else:
+            for number in range(int(item.text)):
+                await run.say(f"line {number}")
+    return "done"
+
+
+@asynccontextmanager
+async def hosting(lines: int = 30) -> AsyncIterator[Host]:
+    async with Host(name="busy", heartbeat_s=0.2) as host:
+        host.add(FunctionHarness(talks), name="talker", id="talker", text=str(lines))
+        await host.serve()
+        await host.wait("talker")
+        yield host
+
+
+class Console:
+    """A hub with a journal, and how many events came over the wire."""
+
+    def __init__(self, folder: Path, *, passing: frozenset[str] = frozenset()) -> None:
+        self.received: list[Event] = []
+        self.hub = Hub(
+            clock=wall_clock,
+            audit=Audit(folder / "audit", clock=wall_clock),
+            by="ann",
+            on_items=self._take,
+            journal=Journal(folder / "journal.db", clock=wall_clock),
+            passing=passing,
+        )
+
+    def _take(self, source: str, items: Sequence[Item]) -> None:
+        for item in items:
+            if isinstance(item, Received) and isinstance(item.frame, Events):
+                self.received += [event for event in item.frame.events if event.seq is not None]
+
+    @property
+    def continuity(self) -> str:
+        return str(self.hub.fleet.sessions[KEY].track.state(wall_clock()))
+
+    async def whole(self, host: Host) -> None:
+        """Wait until every event of the host is known."""
+        await self.until(lambda: KEY in self.hub.fleet.sessions)
+        track = self.hub.fleet.sessions[KEY].track
+        await self.until(lambda: track.received.high == host.core.log.head("talker"))
+        await self.until(lambda: self.continuity == Continuity.WHOLE.value)
+
+    async def until(self, met: object) -> None:
+        assert await self.hub.until(met, WAIT_S)  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def console(host: Host | None, folder: Path, **how: object) -> AsyncIterator[Console]:
+    passing = how.pop("passing", frozenset())
+    made = Console(folder, passing=passing)  # type: ignore[arg-type]
+    if host is not None:
+        made.hub.start([Target(name="local", url=host.url, user="ann", **how)])  # type: ignore[arg-type]
+    try:
+        yield made
+    finally:
+        await made.hub.close()
+
+
+def said(host: Host, text: str) -> int:
+    """How often an agent has said something with this in it."""
+    events = host.core.log.read("talker", after=0, limit=100_000)
+    return sum(text in (getattr(event, "text", None) or "") for event in events)
+
+
+def kept(folder: Path, host: Host) -> list[Event]:
+    store = Store(folder / "journal.db")
+    try:
+        return store.events("local", "talker", host.core.log.epoch("talker"))
+    finally:
+        store.close()
+
+
+async def test_a_console_that_starts_again_asks_only_for_what_it_lacks(tmp_path: Path) -> None:
+    async with hosting() as host:
+        async with console(host, tmp_path) as first:
+            await first.whole(host)
+            before = len(first.received)
+            assert before > 30
+        host.send("talker", "10")
+        await until(lambda: said(host, "line 9") > 1)
+        await host.wait("talker")
+        await until(lambda: not host.core.wants_flush)
+        missed = host.core.log.head("talker") - before
+        assert missed >= 10
+        async with console(host, tmp_path) as second:
+            await second.whole(host)
+            assert len(second.received) == missed
+            log = second.hub.fleet.sessions[KEY].log
+            assert len(log) == missed
+            second.hub.look(KEY)
+            await second.until(lambda: len(log) == before + missed)
+            assert [log.entry(at).fact.seq for at in range(3)] == [1, 2, 3]
+            second.hub.look(KEY)
+            page = await second.hub.older(KEY, 11, wait_s=WAIT_S)
+            assert ([event.seq for event in page.events], page.more) == (list(range(1, 11)), False)
+            assert second.hub.not_kept == ""
+        assert kept(tmp_path, host) == host.core.log.read("talker", after=0, limit=10_000)
+
+
+async def test_the_past_is_read_also_when_the_host_is_gone(tmp_path: Path) -> None:
+    async with hosting(2_000) as host, console(host, tmp_path) as there:
+        await there.whole(host)
+        head = host.core.log.head("talker")
+        log = there.hub.fleet.sessions[KEY].log
+        assert log.left_out > 500, "not all of it is in memory"
+        await host.close()
+        await there.until(lambda: not there.hub.fleet.sources["local"].live)
+        page = await there.hub.older(KEY, head - 1_000, wait_s=WAIT_S)
+        assert [event.seq for event in page.events] == list(range(head - 1_500, head - 1_000))
+        assert page.more
+        with pytest.raises(ConnectionLost):
+            await there.hub.older(KEY, 1, wait_s=WAIT_S)
+
+
+async def test_a_hole_in_the_journal_is_filled_when_the_console_starts_again(tmp_path: Path) -> None:
+    async with hosting() as host:
+        epoch = host.core.log.epoch("talker")
+        async with console(host, tmp_path) as first:
+            await first.whole(host)
+        whole = kept(tmp_path, host)
+        store = Store(tmp_path / "journal.db")
+        with store._transaction():
+            store._db.execute("DELETE FROM events WHERE seq BETWEEN 11 AND 20")
+            store._db.execute("UPDATE runs SET held = ?", (f"[[1,10],[21,{len(whole)}]]",))
+        assert store.places("local")["talker"].through == 10
+        store.close()
+        async with console(host, tmp_path) as second:
+            await second.whole(host)
+        assert kept(tmp_path, host) == whole
+        assert second.hub.fleet.sessions[KEY].track.epoch == epoch
+
+
+@pytest.mark.parametrize("what", ["passing", "none"])
+async def test_what_is_not_to_be_kept_is_not(tmp_path: Path, what: str) -> None:
+    how: dict[str, object] = {"passing": frozenset({"local"})} if what == "passing" else {"record": Record.NONE}
+    async with hosting() as host:
+        async with console(host, tmp_path, **how) as one:
+            await one.until(lambda: KEY in one.hub.fleet.sessions)
+            page = await one.hub.older(KEY, 5, wait_s=WAIT_S)
+            assert [event.seq for event in page.events] == [1, 2, 3, 4]
+        assert kept(tmp_path, host) == []
+
+
+async def test_an_answer_to_a_secret_field_is_kept_nowhere_also_where_the_agent_repeats_it(tmp_path: Path) -> None:
+    async with hosting() as host:
+        async with console(host, tmp_path) as one:
+            await one.whole(host)
+            host.send("talker", "ask")
+            requests = one.hub.fleet.requests
+            await one.until(lambda: any(r.open and r.fact is not None for r in requests.values()))
+            (request,) = requests.values()
+            intent = Intent(
+                id=str(uuid4()),
+                primitive=Primitive.ANSWER,
+                target=KEY,
+                by="ann",
+                request=request.key.request,
+                fields={"user": "ann-of-the-floor", "password": "correct horse"},
+                seen=Seen(request.digest, 0, True),
+            )
+            trail = await one.hub.submit(intent)
+            trail = await one.hub.answered(trail.id, WAIT_S)
+            assert trail.outcome == "applied", trail.reason
+            await until(lambda: said(host, "correct horse"))
+            await host.wait("talker")
+            await one.whole(host)
+            told = [getattr(event, "text", None) or "" for event in one.received]
+            assert any("correct horse" in text for text in told), "the agent did repeat it"
+        stored = [getattr(event, "text", None) or "" for event in kept(tmp_path, host)]
+        assert len(stored) == len(told)
+        assert any("[masked]" in text and "ann-of-the-floor" in text for text in stored)
+    written = b"".join(file.read_bytes() for file in tmp_path.glob("journal.db*"))  # noqa: ASYNC240
+    assert b"correct horse" not in written
+    assert b"answer" in written, "the trail is there"
