@@ -26,6 +26,7 @@ _VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "fork": ("fork",),
     "notify": ("notify", "SUBSCRIBER"),
     "delete": ("delete", "--yes"),
+    "acts": ("act", "ACT"),
 }
 """The verb of an act that steers, and what follows the session."""
 _TURNED: Final = frozenset({Primitive.INTERRUPT})
@@ -52,11 +53,9 @@ def spelled(action: Action, where: str, session: Session | None, request: Reques
         words = _decision(action, session, request) if request is not None else None
         if words is None:
             return _none("nothing waits here")
-    elif action.id in _VERBS:
+    else:
         verb, *rest = _VERBS[action.id]
         words = [verb, session.key.session, *rest]
-    else:
-        return _none("it has no form on the command line")
     if session.attempt is not None:
         words += ["--attempt", str(session.attempt)]
     if action.primitive in _TURNED and session.turn is not None:

@@ -31,7 +31,8 @@ SHOWN: Final = 200
 def events(args: Namespace) -> int:
     """Print events. Raises Usage."""
     if args.after is not None and args.session is None:
-        raise Usage("--after counts the events of one session: name it with --session, or use --after-pos")
+        what = "--after counts the events of one session: name it with --session, or use --after-pos"
+        raise Usage(f"{what}; see watchfloor events --help")
     return asyncio.run(_events(args))
 
 

@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from console.cli import out
+from console.cli import acting, out
 from console.cli.choosing import listed
 from console.cli.exits import OK
 from console.cli.link import Link, attached, now_ms
@@ -65,6 +65,7 @@ def _sessions_json(link: Link) -> None:
                     for r in session.open_requests()
                 ],
                 "head": session.head,
+                "acts": [acting.record(act) for act in acting.offered(link, session)],
             }
         )
 
@@ -141,17 +142,7 @@ def _request_record(link: Link, session: Session, request: Request) -> dict[str,
         "per_action": fact.per_action,
         "about": _masked(fact.about),
         "actions": [_action_record(action) for action in fact.actions],
-        "fields": [
-            {
-                "name": f.name,
-                "type": f.type,
-                "label": f.label,
-                "choices": [{"value": c.value, "label": c.label, "note": c.note} for c in f.choices],
-                "free_text": f.free_text,
-                "required": f.required,
-            }
-            for f in fact.fields
-        ],
+        "fields": [acting.field_record(field) for field in fact.fields],
         "options": [
             {
                 "id": o.id,
@@ -181,6 +172,7 @@ def _action_record(action: ActionFact) -> dict[str, Any]:
         "diff": _masked(action.diff),
         "call": action.call,
         "complete": action.complete,
+        "whole": action.whole,
         "hidden": action.hidden,
     }
 
@@ -217,7 +209,9 @@ def _fact_lines(fact: RequestFact) -> Iterable[Clean]:
         for text in (action.text, action.diff):
             if text:
                 yield from (Clean(f"    {line}") for line in redact(text)[0].split("\n"))
-        if not action.complete:
+        if not action.whole:
+            yield Clean("    (longer than this program shows: the rest stands with its source; it can be denied only)")
+        elif not action.complete:
             yield Clean("    (its source gave only a part of it)")
     for field in fact.fields:
         choices = ", ".join(clean(choice.value) for choice in field.choices)

@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
 
-from console.cli import changing, out
+from console.cli import acting, changing, out
 from console.cli.choosing import choose
 from console.cli.exits import Usage
 from console.cli.link import ANSWER_S, Link, attached
-from console.cli.parser import fields
+from console.cli.values import fields
 from console.fleet.facts import Intent, Refusal, RequestFact, RequestKey, Seen
 from console.fleet.gate import Gated
 from console.fleet.state import Trail
 from watchfloor.errors import ConnectionFailed, Denied
 from watchfloor.text import Clean, clean_line
-from watchfloor.words import EXIT_CODE, EffectState, OutcomeKind, Primitive, Priority, RequestKind
+from watchfloor.words import EXIT_CODE, EffectState, OptionKind, OutcomeKind, Primitive, Priority, RequestKind
 
-INCOMPLETE: Final = "its source gave only a part of the action: the rest cannot be read"
+_INCOMPLETE: Final = "its source gave only a part of the action: the rest cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,10 @@ class Report:
 
 def intervene(args: Namespace) -> int:
     """Send one intervention, print what became of it, and return its exit status."""
-    given = _given(args)
+    try:
+        given = _given(args)
+    except Usage as fault:
+        raise Usage(f"{fault}; see watchfloor {args.verb} --help") from None
     id = args.id or str(uuid4())
     try:
         report = asyncio.run(_intervene(args, id, given))
@@ -71,6 +74,11 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
                 refused = Report(id, decision.outcome, decision.reason, args.session, args.request)
                 return await _sent_before(args, link) or refused
             given = {**given, **decision}
+        elif args.verb == "act":
+            act = acting.intent_of(args, link, given.get("fields"))
+            if isinstance(act, Refusal):
+                return await _sent_before(args, link) or Report(id, act.outcome, act.reason, args.session, None)
+            given = act
         intent = Intent(
             id=id,
             primitive=_primitive(args, link),
@@ -127,6 +135,8 @@ def _given(args: Namespace) -> dict[str, Any]:
             return {"interrupt": args.interrupt}
         case "stop":
             return {"kill": args.kill, "reason": args.reason}
+        case "act":
+            return {"fields": fields(_text(args.fields)) if args.fields is not None else None}
         case "approve" | "deny":
             return {"note": args.note}
         case "answer":
@@ -189,12 +199,14 @@ async def _decision(args: Namespace, link: Link) -> dict[str, Any] | Refusal:
 
 def _unmeant(args: Namespace, fact: RequestFact) -> str | None:
     """Why the decision cannot be what was meant, though the request offers it."""
-    incomplete = any(not action.complete for action in fact.actions)
+    option = next((option for option in fact.options if option.id == args.option), None)
+    declines = args.verb == "deny" or (option is not None and option.kind is OptionKind.DENY)
     # What this program itself cannot show whole the gate refuses, whatever is asked for.
-    if args.verb == "approve" and incomplete and not (args.incomplete or fact.too_large):
-        return f"{INCOMPLETE}; --incomplete approves it all the same"
-    if args.verb == "approve" and fact.strange and not args.incomplete:
-        return f"it has {fact.strange}; --incomplete approves it all the same"
+    if not declines and not args.incomplete and not fact.too_large:
+        if any(not action.complete for action in fact.actions):
+            return f"{_INCOMPLETE}; --incomplete takes it all the same"
+        if fact.strange:
+            return f"it has {fact.strange}; --incomplete takes it all the same"
     if args.verb == "deny" and args.note is not None and fact.kind is RequestKind.QUESTION:
         return "a question is declined without a note, which would not reach the session"
     return None

@@ -208,9 +208,13 @@ def _option_not_offered(profile: ProfileFact | None, intent: Intent) -> Refusal 
             refused = [name for name in wanted if not options.get(name)]
             missing = f"a budget of {refused[0]}" if refused else None
         case Primitive.ACT:
-            acts = options.get("acts", ())
-            if not any(act.get("id") == intent.extra.get("act") for act in acts):
+            act = next((act for act in options.get("acts", ()) if act.get("id") == intent.extra.get("act")), None)
+            if act is None:
                 missing = f"the act {clean_line(str(intent.extra.get('act')))}"
+            else:
+                given = intent.extra.get("fields", {})
+                if (why := decide.unfit_fields(act.get("fields", ()), given, "the act")) is not None:
+                    return Refusal(OutcomeKind.INVALID, why)
     if missing is None:
         return None
     return Refusal(OutcomeKind.CAPABILITY_NOT_SUPPORTED, f"the session does not offer {missing}")

@@ -77,7 +77,8 @@ async def test_a_fork_is_named_in_the_outcome_and_can_be_deleted(host: Host, pro
     assert remembered(host, "twin") == ["one", "small: one"]
 
     done = await program("delete", host.url, "twin")
-    assert (done.code, done.err) == (2, "watchfloor: twin would be gone for good: say --yes to delete it\n")
+    says = "twin would be gone for good: say --yes to delete it; see watchfloor delete --help"
+    assert (done.code, done.err) == (2, f"watchfloor: {says}\n")
     assert "twin" in host.core.roster
     done = await program("delete", host.url, "twin", "--yes", "--wait", "30", "--json")
     assert (done.code, done.record["effect"]) == (0, "seen")

@@ -163,6 +163,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "fork": (),
     "budget": ("--turns", "3"),
     "delete": ("--yes",),
+    "act": ("archive", "--field", "name=x"),
     "notify": ("other",),
     "approve": ("req_1", "--current"),
     "deny": ("req_1", "--digest", OTHER_DIGEST),
@@ -306,7 +307,7 @@ async def test_what_cannot_be_read_whole_is_approved_only_knowingly(ann: Program
         for option in ((), ("--option", "once")):
             done = await ann(*words, *option)
             assert done.code == 6
-            assert "gave only a part of the action: the rest cannot be read; --incomplete approves it" in done.err
+            assert "gave only a part of the action: the rest cannot be read; --incomplete takes it" in done.err
         assert await asked(host, "cut") == request, "it is still open"
         done = await ann(*words, "--incomplete")
         assert done.code == 0, done.err

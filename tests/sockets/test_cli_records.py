@@ -77,6 +77,7 @@ async def test_a_session_as_json(host: Host, program: Program, tmp_path: Path) -
             "notify",
             "delete",
         ],
+        "acts": [],
     }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from console.cli.exits import Usage
-from console.cli.parser import fields, parse
+from console.cli.parser import _parser, parse
+from console.cli.values import fields
 
 DIGEST = "sha256:" + "0" * 64
 URL = "ws://127.0.0.1:7340"
@@ -38,6 +39,8 @@ URL = "ws://127.0.0.1:7340"
         (f"approve {URL} s r --digest {DIGEST}", "verbs:intervene"),
         (f"deny {URL} s r --current --option no --note why", "verbs:intervene"),
         (f"answer {URL} s r --text main --current", "verbs:intervene"),
+        (f"act {URL} s archive --field name=x --field other=y --yes", "verbs:intervene"),
+        (f"act {URL} s archive --fields {{}}", "verbs:intervene"),
         ("schema", "settings:schema"),
         ("config check", "settings:config"),
     ],
@@ -82,7 +85,15 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
         ("sessions", "the following arguments are required: URL; see watchfloor sessions --help"),
         ("run", "write the program to run after --"),
         ("run --", "write the program to run after --"),
-        ("run make", "unrecognized arguments: make"),
+        ("run make", "unrecognized arguments: make; see watchfloor run --help"),
+        ("--wrong", "unrecognized arguments: --wrong; see watchfloor --help"),
+        (f"act {URL} s", "required: ACT; see watchfloor act --help"),
+        (f"act {URL} s archive --field s3cret", "write a field as NAME=VALUE; see watchfloor act --help"),
+        (f"act {URL} s archive --field a=b --fields {{}}", "not allowed with argument --field"),
+        (
+            f"approve {URL} s r --current --reason x",
+            "unrecognized arguments: --reason x; see watchfloor approve --help",
+        ),
         (f"approve {URL} s r", "one of the arguments --digest --current is required"),
         (f"approve {URL} s r --current --digest {DIGEST}", "not allowed with argument"),
         (f"approve {URL} s r --digest 12", "'12' is not a digest: sha256: and 64 hexadecimal digits"),
@@ -105,7 +116,7 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
         ("demo --serve h:70000", "'h:70000' is not HOST:PORT"),
         ("demo --rate 0", "'0' is not a number of events a second"),
         (f"connect --token-env A --token-file b {URL}", "not allowed with argument"),
-        ("config", "the following arguments are required: what"),
+        ("config", "the following arguments are required: WHAT; see watchfloor config --help"),
     ],
 )
 def test_what_cannot_be_meant_is_one_clear_line(line: str, says: str) -> None:
@@ -113,7 +124,25 @@ def test_what_cannot_be_meant_is_one_clear_line(line: str, says: str) -> None:
         parse(line.split())
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+    verb = line.split()[0] if line.split()[0] in VERBS else ""
+    assert str(caught.value).endswith(f"; see watchfloor {verb} --help".replace("  ", " "))
     assert caught.value.code == 2
+
+
+VERBS = frozenset(_parser()._subparsers._group_actions[0].choices)  # type: ignore[union-attr, arg-type]
+
+
+@pytest.mark.parametrize("verb", [*sorted(VERBS), ""])
+def test_help_says_what_each_argument_is(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse([verb, "--help"] if verb else ["--help"])
+    assert caught.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: watchfloor {verb}".rstrip())
+    whole = _parser()
+    for action in (whole._subparsers._group_actions[0].choices[verb] if verb else whole)._actions:  # type: ignore[union-attr, index]
+        assert action.help, f"{action.dest} of {verb} is not explained"
 
 
 def test_fields_are_a_json_object() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -56,7 +57,46 @@ def test_a_program_reads_them(host: ScriptedHost, request_: Request) -> None:
 
 def test_they_are_approved_only_when_that_is_asked_for(request_: Request) -> None:
     fact = fact_of(request_)
-    asked = Namespace(verb="approve", incomplete=False, note=None)
-    assert "does not know; --incomplete approves it all the same" in (verbs._unmeant(asked, fact) or "")
-    assert verbs._unmeant(Namespace(verb="approve", incomplete=True, note=None), fact) is None
-    assert verbs._unmeant(Namespace(verb="deny", incomplete=False, note=None), fact) is None
+    for verb in ("approve", "answer"):
+        asked = {"verb": verb, "option": None, "note": None}
+        assert "does not know; --incomplete takes it all the same" in (
+            verbs._unmeant(Namespace(**asked, incomplete=False), fact) or ""
+        )
+        assert verbs._unmeant(Namespace(**asked, incomplete=True), fact) is None
+    assert verbs._unmeant(Namespace(verb="deny", option=None, note=None), fact) is None
+
+
+def test_declining_a_question_is_always_safe(host: ScriptedHost) -> None:
+    host.session()
+    subject: dict[str, Any] = {
+        "session": "s1",
+        "id": "q1",
+        "kind": "question",
+        "fields": [{"name": "f", "type": "text", "label": "Where?", "hint": "new"}],
+        "options": [{"id": "no", "label": "Skip", "kind": "deny"}, {"id": "yes", "label": "Here", "kind": "answer"}],
+    }
+    fact = fact_of(
+        host.request(host.open(m.RequestModel(subject=subject, digest=subject_digest(subject), asked_at=host.there)))
+    )
+    asked = {"verb": "answer", "note": None, "incomplete": False}
+    assert verbs._unmeant(Namespace(**asked, option="no"), fact) is None
+    assert "does not know" in (verbs._unmeant(Namespace(**asked, option="yes"), fact) or "")
+
+
+def test_what_our_own_door_has_cut_is_not_put_on_the_source(request_: Request) -> None:
+    fact = fact_of(request_)
+    (action,) = fact.actions
+
+    def told(complete: bool = True, whole: bool = True) -> str:
+        changed = replace(action, complete=complete, whole=whole)
+        return "\n".join(records._fact_lines(replace(fact, actions=(changed,))))
+
+    ours, theirs = "longer than this program shows", "its source gave only a part"
+    assert ours not in told()
+    assert theirs not in told()
+    assert theirs in told(complete=False)
+    assert ours not in told(complete=False)
+    cut = told(complete=False, whole=False)
+    assert ours in cut
+    assert theirs not in cut
+    assert records._action_record(replace(action, whole=False))["whole"] is False
