@@ -21,7 +21,7 @@ from console.journal.journal import Journal
 from console.journal.records import Retention
 from watchfloor.connector import Received
 from watchfloor.protocol.codec import decode_host, encode
-from watchfloor.protocol.events import Message
+from watchfloor.protocol.events import AnyEvent, Message
 from watchfloor.protocol.frames import Events
 
 IN_A_FRAME: Final = 10
@@ -42,7 +42,7 @@ def frames(count: int) -> list[bytes]:
     pos = 0
     while pos < count:
         session = (pos // IN_A_FRAME) % SESSIONS
-        told = [
+        told: list[AnyEvent] = [
             Message(seq=heads[session] + n, pos=pos + n, at=1_700_000_000_000 + pos, attempt=1, text=f"{TEXT} {pos}")
             for n in range(1, IN_A_FRAME + 1)
         ]
