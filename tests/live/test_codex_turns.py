@@ -263,7 +263,7 @@ async def test_a_failing_model_is_told_and_the_next_turn_heals_the_thread(live: 
         thread = await start(seen, live, {"fail": 500})
         await seen.until(lambda: seen.summary(thread).lifecycle is Lifecycle.FAILED)
         await seen.until(lambda: seen.summary(thread).error)
-        notices = [notice for notice in seen.of(thread, Notice) if notice.code != "warning"]
+        notices = [notice for notice in seen.of(thread, Notice) if notice.code != "server"]
         assert [notice.retrying for notice in notices] == [True, False, False]
         await seen.do(thread, DoSend(text=script({"say": "well again"})))
         await seen.until(lambda: "well again" in said(seen, thread))

@@ -11,7 +11,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from console.connectors.codex import acting
+from console.connectors.codex import connector, deciding
 from tests.peers.codex_desk import Desk, desk
 from tests.peers.codex_server import NOW, FakeCodex, fake_codex
 from watchfloor.connector import Record
@@ -103,7 +103,7 @@ async def test_an_approval_counts_when_the_command_is_seen_to_run(server: FakeCo
 
 
 async def test_an_answer_that_nothing_proves_is_unknown(server: FakeCodex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acting, "PROOF_S", 0.3)
+    monkeypatch.setattr(deciding, "PROOF_S", 0.3)
     number = await waiting(server)
     async with desk(server.url) as seen:
         id = await approving(seen, "t1", "accept")
@@ -175,7 +175,7 @@ async def test_a_denial_that_lost_against_another_client_is_no_denial(server: Fa
 async def test_an_answer_without_any_word_leaves_the_request_open(
     server: FakeCodex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acting, "RESOLVED_S", 0.3)
+    monkeypatch.setattr(deciding, "RESOLVED_S", 0.3)
     number = await waiting(server)
     async with desk(server.url) as seen:
         await seen.asked("t1")
@@ -243,10 +243,25 @@ async def test_the_latest_idle_threads_are_read_without_loading_them(server: Fak
     for n in range(5):
         thread.past.append({"turnId": "u", "item": {"type": "agentMessage", "id": f"m{n}", "text": f"said {n}"}})
     async with desk(server.url) as seen:
-        await seen.until(lambda: [message.text for message in seen.of("t1", Message)] == ["said 3", "said 4"])
-        assert seen.of("t1", Notice)[0].text == "the items before this one were not read: they are on the server"
+        await seen.until(
+            lambda: [message.text for message in seen.of("t1", Message)] == [f"said {n}" for n in range(5)]
+        )
+        assert not seen.of("t1", Notice)
         assert seen.summary("t1").native_state == "notLoaded"
     assert "thread/resume" not in [method for method, _ in server.calls]
+
+
+async def test_a_past_that_is_too_long_says_where_it_begins(server: FakeCodex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "PAST", 4)
+    server.page = 2
+    thread = server.thread("t1", status={"type": "notLoaded"})
+    for n in range(9):
+        thread.past.append({"turnId": "u", "item": {"type": "agentMessage", "id": f"m{n}", "text": f"said {n}"}})
+    async with desk(server.url) as seen:
+        await seen.until(lambda: len(seen.of("t1", Message)) == 4)
+        assert [message.text for message in seen.of("t1", Message)] == [f"said {n}" for n in range(5, 9)]
+        assert isinstance(seen.events["t1"][0], Notice)
+        assert seen.of("t1", Notice)[0].text == "the items before this one were not read: they are on the server"
 
 
 async def test_what_happens_while_the_past_is_read_comes_after_it(server: FakeCodex) -> None:
@@ -336,8 +351,11 @@ async def test_what_a_newer_server_says_is_kept_as_it_came(server: FakeCodex) ->
         await seen.until(lambda: seen.summary("t1").lifecycle is Lifecycle.UNKNOWN)
         kept = [event.note for event in seen.of("t1", Raw)]
         assert kept == ["thread/levitated", "an item of the kind hologram"]
-        notice = seen.of("t1", Notice)[-1]
-        assert "does not know (item/hologram/requestApproval)" in notice.text
+        await seen.until(lambda: seen.open("t1"))
+        request = seen.open("t1")[0]
+        assert (request.state, request.read().options) == (RequestState.UNREAD, ())
+        assert request.about is not None
+        assert "does not know 'item/hologram/requestApproval'" in request.about
 
 
 async def test_frames_without_sense_cost_nothing(server: FakeCodex) -> None:

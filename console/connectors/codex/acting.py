@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Final, Protocol
+from uuid import uuid4
 
-from console.connectors.codex import offers
-from console.connectors.codex.decisions import contrary, kind_of, provable, result_of, stood
+from console.connectors.codex import deciding, offers
+from console.connectors.codex.deciding import Deciding, commands_of, until
 from console.connectors.codex.feed import Feed
-from console.connectors.codex.requests import COMMAND, Asked
-from console.connectors.codex.rpc import CallRefused, Rpc
-from console.connectors.codex.state import Fate, Thread
+from console.connectors.codex.rpc import CallRefused
+from console.connectors.codex.state import Thread
 from console.connectors.web.reading import Json, text
 from watchfloor.errors import StaleTarget
 from watchfloor.foreign import Handled, Mirror
-from watchfloor.protocol.events import Mail, MailState
+from watchfloor.protocol.events import Event, Mail, MailState
 from watchfloor.protocol.frames import (
     Command,
     DoAct,
@@ -30,31 +28,21 @@ from watchfloor.protocol.frames import (
     DoResume,
     DoSend,
 )
-from watchfloor.protocol.model import Decision, JsonObject
+from watchfloor.protocol.model import JsonObject
 from watchfloor.words import Delivery, OutcomeKind, Priority, ReseedMode
 
-RESOLVED_S: Final = 10.0
-"""Seconds that the server may take to take up an answer."""
-PROOF_S: Final = 10.0
-"""Seconds after that in which the thread must show whose answer counted."""
-ASK_AGAIN_S: Final = 0.3
-"""Between two looks for the command that was allowed."""
+SHOWN_S: Final = 10.0
+"""Seconds that the server may take to show what it has accepted."""
 _NOT_RUNNING: Final = ("no active turn", "expected active turn id")
 _NO_THREAD: Final = ("thread not found", "no rollout found", "thread not loaded")
+_LIST_PROCESSES: Final = "thread/backgroundTerminals/list"
 _APPLIED: Final = OutcomeKind.APPLIED
 
 
-class Server(Protocol):
+class Server(deciding.Server, Protocol):
     """What is needed of the connection."""
 
-    @property
-    def rpc(self) -> Rpc: ...
-
     async def join(self, thread: Thread) -> None: ...
-
-    async def processes(self, thread: Thread) -> list[Json]: ...
-
-    async def moved(self) -> None: ...
 
     async def turn_ids(self, thread: Thread) -> list[str]: ...
 
@@ -66,6 +54,7 @@ class Acting:
         self._feed = feed
         self._server = server
         self._mirror = mirror
+        self._deciding = Deciding(feed.asking, server, mirror, feed.show, self._tell_why)
 
     async def execute(self, command: Command, by: str) -> Handled:
         thread = self._feed.threads.get(command.session)
@@ -80,7 +69,7 @@ class Acting:
         do = command.do
         match do:
             case DoApprove() | DoAnswer():
-                return await self._decide(thread, do, by)
+                return await self._deciding.decide(thread, do, by)
             case DoSend():
                 return await self._send(thread, do, command, by)
             case DoInterrupt():
@@ -136,7 +125,12 @@ class Acting:
 
     def _tell_sent(self, thread: Thread, command: Command, ref: str, how: Delivery, said: str, by: str) -> None:
         key = f"mail/{command.id}/queued" if how is Delivery.QUEUED else f"mail/{command.id}/sent"
-        self._mirror.emit(thread.id, Mail(at=0, ref=ref, state=MailState.SENT, delivery=how, text=said, by=by, key=key))
+        self._emit(thread, Mail(at=0, ref=ref, state=MailState.SENT, delivery=how, text=said, by=by, key=key))
+
+    def _emit(self, thread: Thread, event: Event) -> None:
+        """Tell what happened on a thread, unless it was deleted meanwhile."""
+        if self._feed.has_still(thread):
+            self._mirror.emit(thread.id, event)
 
     async def _sent(self, thread: Thread, command: Command, ref: str, call: object) -> Json:
         """The answer to a message that was told as sent; told as failed where the server refuses it."""
@@ -144,9 +138,20 @@ class Acting:
             answer: Json = await call  # type: ignore[misc]
         except CallRefused as refused:
             key = f"mail/{command.id}/error"
-            self._mirror.emit(thread.id, Mail(at=0, ref=ref, state=MailState.ERROR, error=str(refused), key=key))
+            self._emit(thread, Mail(at=0, ref=ref, state=MailState.ERROR, error=str(refused), key=key))
             raise
         return answer
+
+    async def _tell_why(self, thread: Thread, said: str, by: str) -> None:
+        """Tell the agent why something was denied, in the turn that runs. Raises CallRefused."""
+        id = f"why-{uuid4()}"
+        content = [{"type": "text", "text": said, "text_elements": []}]
+        marked = {"threadId": thread.id, "input": content, "clientUserMessageId": id}
+        await self._server.rpc.call("turn/steer", {**marked, "expectedTurnId": thread.turn})
+        ref, key = thread.ref(id), f"mail/{id}/sent"
+        self._emit(
+            thread, Mail(at=0, ref=ref, state=MailState.SENT, delivery=Delivery.STEERED, text=said, by=by, key=key)
+        )
 
     async def _follow(self, thread: Thread) -> None:
         """A thread must be loaded to take a message, and followed to see what becomes of it."""
@@ -164,11 +169,15 @@ class Acting:
     async def _interrupt(self, thread: Thread, command: Command) -> Handled:
         await self._follow(thread)
         turn = command.turn or thread.turn
+        if turn is None and thread.active:
+            return Handled(OutcomeKind.REFUSED, reason="the server has not told which turn runs: try again")
         if turn is None:
             return Handled(OutcomeKind.INVALID, reason="no turn runs")
         await self._server.rpc.call("turn/interrupt", {"threadId": thread.id, "turnId": turn})
-        await self._until(lambda: thread.turn != turn, RESOLVED_S)
-        living = [text(entry, "command") or "?" for entry in await self._server.processes(thread)]
+        await until(self._server, lambda: thread.turn != turn, SHOWN_S)
+        if _LIST_PROCESSES not in self._feed.has:
+            return Handled(_APPLIED, reason="the server does not tell whether commands of the turn go on")
+        living = commands_of(await self._server.processes(thread))
         info: JsonObject = {"processes": list(living)} if living else {}
         return Handled(_APPLIED, reason=_live_on(living), info=info)
 
@@ -245,8 +254,8 @@ class Acting:
             return Handled(_APPLIED, reason="none runs", info={"noop": True})
         await self._server.rpc.call("thread/backgroundTerminals/clean", {"threadId": thread.id})
         ids = {text(entry, "itemId") for entry in before}
-        await self._until(lambda: not ids & thread.begun.keys(), RESOLVED_S)
-        left = [text(entry, "command") or "?" for entry in await self._server.processes(thread)]
+        await until(self._server, lambda: not ids & thread.begun.keys(), SHOWN_S)
+        left = commands_of(await self._server.processes(thread))
         info: JsonObject = {"ended": len(before) - len(left), "processes": list(left)}
         return Handled(_APPLIED, reason=_live_on(left), info=info)
 
@@ -262,77 +271,9 @@ class Acting:
                 gone = Mail(
                     at=0, ref=ref, state=MailState.ERROR, error="taken from the queue", key=f"mail/{client}/error"
                 )
-                self._mirror.emit(thread.id, gone)
+                self._emit(thread, gone)
                 return Handled(_APPLIED)
         return Handled(OutcomeKind.STALE_TARGET, reason="no such message is in the queue")
-
-    # --- decisions
-
-    async def _decide(self, thread: Thread, do: DoApprove | DoAnswer, by: str) -> Handled:
-        if do.request == thread.unread:
-            await self._server.join(thread)
-            return Handled(OutcomeKind.STALE_TARGET, reason="it had not been read: decide on what it asks")
-        asked = next((asked for asked in thread.asked.values() if asked.id == do.request), None)
-        if asked is None:
-            return Handled(OutcomeKind.STALE_TARGET, reason="the server asks this no more")
-        try:
-            result = result_of(asked, do)
-        except ValueError as fault:
-            return Handled(OutcomeKind.INVALID, reason=str(fault))
-        fate = self._feed.asking.answering(thread, asked)
-        try:
-            await self._server.rpc.answer(asked.rpc, result)
-            known = await self._until(lambda: fate.resolved or fate.turn_ended is not None, RESOLVED_S)
-            proven = await self._proof(thread, asked, do, fate) if known else None
-        except BaseException:
-            self._feed.asking.unanswered(thread, asked)
-            raise
-        if not known:
-            self._feed.asking.unanswered(thread, asked)
-            return Handled(OutcomeKind.UNKNOWN, reason="the server has not taken up the answer")
-        return self._concluded(thread, asked, do, by, proven)
-
-    def _concluded(
-        self, thread: Thread, asked: Asked, do: DoApprove | DoAnswer, by: str, proven: bool | None
-    ) -> Handled:
-        now, asking = self._mirror.now(), self._feed.asking
-        if proven:
-            note = do.note if isinstance(do, DoApprove) else None
-            asking.answered(
-                thread, asked, Decision(option=do.option, kind=kind_of(asked, do), by=by, at=now, note=note)
-            )
-            info: JsonObject = {} if provable(asked) else {"proof": "the server does not show whose answer it took"}
-            return Handled(_APPLIED, info=info)
-        if proven is False:
-            decided = Decision(kind=contrary(asked, do), by="another client", at=now)
-            asking.answered(thread, asked, decided)
-            return Handled(OutcomeKind.ALREADY_DECIDED, reason="another client was first", decided=decided)
-        why = "an answer was taken, and nothing shows whether it was this one"
-        asking.answered(thread, asked, None, why)
-        return Handled(OutcomeKind.UNKNOWN, reason=why)
-
-    async def _proof(self, thread: Thread, asked: Asked, do: DoApprove | DoAnswer, fate: Fate) -> bool | None:
-        """Whose answer counted; None where the thread does not show it in time."""
-        deadline = asyncio.get_running_loop().time() + PROOF_S
-        while (proof := stood(asked, do, fate)) is None:
-            left = deadline - asyncio.get_running_loop().time()
-            if left <= 0:
-                return None
-            if asked.method == COMMAND:
-                # A command that runs in silence tells nothing by itself, but the server lists it.
-                await self._server.processes(thread)
-            await self._until(lambda: stood(asked, do, fate) is not None, min(left, ASK_AGAIN_S))
-        return proof
-
-    async def _until(self, met: Callable[[], bool], within_s: float) -> bool:
-        """Wait for something that the server tells."""
-        try:
-            async with asyncio.timeout(within_s):
-                while not met():
-                    await self._server.moved()
-        except TimeoutError:
-            return met()
-        return True
 
 
 def _live_on(commands: list[str]) -> str | None:
@@ -350,6 +291,8 @@ def _refused(refused: CallRefused) -> Handled:
     """The server said no: nothing was done. It has no codes for its reasons, only words."""
     if refused.draining:
         return Handled(OutcomeKind.REFUSED, reason="the server is shutting down: it takes nothing new")
+    if refused.unknown is not None:
+        return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=str(refused))
     if _says(refused, _NOT_RUNNING) or _says(refused, _NO_THREAD):
         return Handled(OutcomeKind.STALE_TARGET, reason=str(refused))
     return Handled(OutcomeKind.REFUSED, reason=str(refused))

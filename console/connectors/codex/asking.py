@@ -14,6 +14,7 @@ from console.connectors.codex.requests import (
     Asked,
     is_tool_approval,
     request_of,
+    unknown_decisions,
     unread,
 )
 from console.connectors.codex.state import Fate, Thread
@@ -23,7 +24,7 @@ from watchfloor.canonical import canonical
 from watchfloor.errors import CanonicalError
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Mail, MailState, Notice
-from watchfloor.protocol.model import Decision
+from watchfloor.protocol.model import Decision, RequestModel
 from watchfloor.words import Delivery, OptionKind, RequestState
 
 ELSEWHERE = "another client"
@@ -40,14 +41,9 @@ class Asking:
 
     # --- opening
 
-    def asked(self, thread: Thread, rpc: int | str, method: str, params: Json) -> None:
-        """The server asks, or asks again after we came back."""
+    def asked(self, thread: Thread, rpc: int | str, method: str, params: Json, at: int) -> None:
+        """The server asks, or asks again after we came back. `at`: since when, where it does not say so."""
         if method in NOT_FOR_US:
-            return
-        if method not in ASKS:
-            told = f"the server asks something that this console does not know ({method}): answer it in another client"
-            key = f"{text(params, 'turnId')}/{rpc}"
-            self._mirror.emit(thread.id, Notice(at=0, level=Level.WARNING, code="request", text=told, key=key))
             return
         known = thread.asked.get(rpc)
         if known is not None and known.method == method and _same(known.params, params):
@@ -56,30 +52,39 @@ class Asking:
             self._end(thread, known, RequestState.WITHDRAWN, "the server asks something else under its number")
         call = _call(thread, method, params)
         changes = known_changes(thread, call) if method == FILES and call is not None else None
-        now = self._mirror.now()
         id = self._id(rpc, method, params)
         try:
-            request = request_of(id, method, params, changes=changes, call=call, now=now)
+            if method not in ASKS:
+                raise ValueError(f"this console does not know {method!r}: answer it in another client")
+            request = request_of(id, method, params, changes=changes, call=call, now=at)
         except (CanonicalError, ValueError) as fault:
             # What no decision can be bound to is still something that waits.
-            self.unread(thread, str(fault))
-            return
+            call, request = None, self._unread(thread, id, str(fault), at)
         thread.asked[rpc] = Asked(rpc, method, params, id, request, call)
         if call is not None:
-            since = number(params, "startedAtMs") or now
+            since = number(params, "startedAtMs") or at
             self._turns.waits(thread, _item(method, call, params), text(params, "turnId") or "", since)
         self._mirror.ask(thread.id, request)
         self._read(thread)
+        self._not_offered(thread, id, method, params)
         if method == ELICITATION and not is_tool_approval(params):
             # A server that asks the user something is at work on its call.
             for call, begun in thread.begun.items():
                 if items.kind_of(begun.item) == items.MCP and begun.item.get("server") == params.get("serverName"):
                     ran(thread, call)
 
+    def _not_offered(self, thread: Thread, id: str, method: str, params: Json) -> None:
+        """Say which decisions the server would take, and this console cannot give."""
+        if method == COMMAND and (unknown := unknown_decisions(params)):
+            told = f"the server offers decisions that this console does not know: {', '.join(unknown)}"
+            notice = Notice(at=0, level=Level.WARNING, code="request", text=sound(told), key=f"{id}/not offered")
+            self._mirror.emit(thread.id, notice)
+
     def _id(self, rpc: int | str, method: str, params: Json) -> str:
         """An id that is this request's alone: the server counts anew when it is started anew, its turns do not."""
         turn = text(params, "turnId")
         base = f"{turn}.{rpc}" if turn is not None else f"{text(params, 'threadId')}.{_print(params)}.{rpc}"
+        base = sound(base)
         again = self._ids[base] = self._ids.get(base, 0) + 1
         return base if again == 1 else f"{base}.{again}"
 
@@ -89,10 +94,12 @@ class Asking:
             return
         again = self._ids[thread.id] = self._ids.get(thread.id, 0) + 1
         id = thread.unread = f"{thread.id}.unread.{again}"
+        self._mirror.ask(thread.id, self._unread(thread, id, why, thread.last_at or self._mirror.now()))
+
+    def _unread(self, thread: Thread, id: str, why: str, at: int) -> RequestModel:
         question = "waitingOnUserInput" in thread.flags
-        told = f"what it asks could not be read: {why}"
-        now = self._mirror.now()
-        self._mirror.ask(thread.id, unread(id, thread.id, question=question, why=told, now=now))
+        told = f"what it asks could not be read: {sound(why)}"
+        return unread(id, thread.id, question=question, why=told, now=at)
 
     def _read(self, thread: Thread) -> None:
         if thread.unread is not None:
@@ -147,18 +154,32 @@ class Asking:
         fate = thread.fates[asked.id] = Fate()
         return fate
 
-    def answered(self, thread: Thread, asked: Asked, decision: Decision | None, why: str = "") -> None:
+    def would_see(self, asked: Asked) -> bool:
+        """Would it show if the call that waits had run, or still ran?"""
+        return asked.method != COMMAND or self._turns.lists_processes
+
+    def answered(
+        self,
+        thread: Thread,
+        asked: Asked,
+        decision: Decision | None,
+        why: str = "",
+        state: RequestState = RequestState.RESOLVED,
+    ) -> None:
         """What became of it is known, as far as it ever will be."""
         thread.fates.pop(asked.id, None)
         thread.asked.pop(asked.rpc, None)
         if asked.call in thread.begun and decision is not None:
             denied = decision.kind is OptionKind.DENY
             thread.begun[asked.call].denied, thread.begun[asked.call].waits = denied, denied
-        self._mirror.end_request(thread.id, asked.id, RequestState.RESOLVED, decision=decision, why=why)
+        self._mirror.end_request(thread.id, asked.id, state, decision=decision, why=why)
+        self._turns.close(thread, self._mirror.now())
 
     def unanswered(self, thread: Thread, asked: Asked) -> None:
         """No word came of our answer: the request stays as it is."""
         thread.fates.pop(asked.id, None)
+        if thread.id in self._mirror:
+            self._turns.close(thread, self._mirror.now())
 
     # --- queued messages
 
@@ -203,6 +224,11 @@ def _item(method: str, call: str, params: Json) -> Json:
         kept = {"command": params.get("command"), "cwd": params.get("cwd")}
         return {"type": items.COMMAND, "id": call, **{k: v for k, v in kept.items() if v is not None}}
     return {"type": items.FILES if method == FILES else items.MCP, "id": call}
+
+
+def sound(words: str) -> str:
+    """Words that can stand in every frame: what is no character is written out."""
+    return words.encode("utf-8", "backslashreplace").decode()
 
 
 def _same(one: Json, other: Json) -> bool:

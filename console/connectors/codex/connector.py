@@ -18,7 +18,7 @@ from console.connectors.web.address import address_of
 from console.connectors.web.reading import Json, each, part, text
 from console.connectors.web.socket import open_socket
 from watchfloor.connector import Connector, Record, Target
-from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost
+from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost, Unreachable
 from watchfloor.foreign import ForeignConnector, Handled, Mirror
 from watchfloor.protocol.frames import Command
 
@@ -35,6 +35,10 @@ LINGER_MS: Final = 60_000
 """How long an idle thread that nobody looks at is still followed: while it is, the server does not unload it."""
 AT_ONCE: Final = 8
 """Threads that are joined at the same time."""
+HELLO_S: Final = 10.0
+"""Seconds that the server may take for its first answer."""
+JOINS_S: Final = 5.0
+"""Seconds that the roster waits for what is asked of people; what takes longer is told when it is known."""
 SOURCE_KINDS: Final = (
     "cli", "vscode", "exec", "appServer", "subAgent", "subAgentReview", "subAgentCompact", "subAgentThreadSpawn",
     "subAgentOther", "unknown",
@@ -69,6 +73,8 @@ class CodexSource:
         self._joining: dict[str, asyncio.Task[None]] = {}
         self._reading: set[str] = set()
         self._refused: dict[str, CallRefused] = {}
+        self._early: list[Json] | None = None
+        """What the server told while it listed its threads; None once they are known."""
         self._idle_since: dict[str, int] = {}
         self.acting: Final = Acting(self.feed, self, mirror)
 
@@ -78,19 +84,29 @@ class CodexSource:
         headers = {"authorization": f"Bearer {self._target.token}"} if self._target.token is not None else {}
         socket = await open_socket(self._address, "", headers=headers)
         rpc = self._rpc = Rpc(socket, self._told)
+        self._early = []
         rpc.begin()
+        where = self._address.where
         try:
-            hello = await rpc.call("initialize", _hello(self._target))
+            hello = await rpc.call("initialize", _hello(self._target), timeout_s=HELLO_S)
             await rpc.notify("initialized")
             self._mirror.host(version=_version(text(hello, "userAgent") or ""))
             self.feed.has = await self._methods(rpc)
             self.feed.listed(await self._roster(rpc))
-        except (CallRefused, TimeoutError) as refused:
-            where = self._address.where
-            said = str(refused) or "it does not answer"
-            raise NotAHost(f"{where} does not speak as a Codex app-server does: {said}") from None
+        except TimeoutError:
+            raise Unreachable(f"{where} takes connections, and does not answer") from None
+        except CallRefused as refused:
+            if refused.draining:
+                raise Unreachable(f"{where} is shutting down: it takes nothing new") from None
+            raise NotAHost(f"{where} does not speak as a Codex app-server does: {refused}") from None
+        # What it told meanwhile is newer than some of the list, or is in it already: told again it changes nothing.
+        early, self._early = self._early, None
+        for frame in early:
+            self._take(frame)
         # What waits for a human is read before the roster is shown: it says what is asked, not only that something is.
-        await asyncio.gather(*self._start_joins(waiting=True))
+        joins = self._start_joins(waiting=True)
+        if joins:
+            await asyncio.wait(joins, timeout=JOINS_S)
         self._ask()
         if self._target.record is Record.ALL:
             for thread in self.feed.latest(RECENT):
@@ -100,16 +116,16 @@ class CodexSource:
         try:
             await rpc.call(_NO_METHOD)
         except CallRefused as refused:
-            return Methods(str(refused))
+            return Methods(refused.known)
         return Methods()
 
     async def _roster(self, rpc: Rpc) -> list[tuple[Json, bool]]:
         entries = []
         for archived in (False, True):
-            params = {"limit": PAGE, "archived": archived, "sourceKinds": SOURCE_KINDS, "modelProviders": ()}
-            entries += [(info, archived) for info in await self._pages(rpc, "thread/list", params)]
+            entries += [(info, archived) for info in await self._listed(rpc, archived)]
         known = {text(info, "id") for info, _ in entries}
-        loaded = part(await rpc.call("thread/loaded/list")).get("data")
+        has_loaded = "thread/loaded/list" in self.feed.has
+        loaded = part(await rpc.call("thread/loaded/list")).get("data") if has_loaded else None
         for id in loaded if isinstance(loaded, list) else ():
             # A thread that is never stored is in no list of stored ones.
             if id not in known:
@@ -118,6 +134,18 @@ class CodexSource:
                 except CallRefused as gone:
                     _log.info("the loaded thread %r cannot be read: %s", id, gone)
         return entries
+
+    async def _listed(self, rpc: Rpc, archived: bool) -> list[Json]:
+        """The threads that are stored, archived or not."""
+        params = {"limit": PAGE, "archived": archived, "modelProviders": ()}
+        try:
+            return await self._pages(rpc, "thread/list", {**params, "sourceKinds": SOURCE_KINDS})
+        except CallRefused as refused:
+            if refused.unknown not in SOURCE_KINDS:
+                raise
+            kinds = [kind for kind in SOURCE_KINDS if kind in (refused.known or ())]
+        # An older server has not all kinds.
+        return await self._pages(rpc, "thread/list", {**params, "sourceKinds": kinds})
 
     async def _pages(self, rpc: Rpc, method: str, params: Json, most: int = ROSTER_PAGES * PAGE) -> list[Json]:
         """All entries of a paged list, up to `most`."""
@@ -134,10 +162,21 @@ class CodexSource:
     # --- reading
 
     def _told(self, frame: Json) -> None:
-        self.feed.frame(frame)
         self._mirror.heard()
+        if self._early is not None:
+            self._early.append(frame)
+            return
+        self._take(frame)
         self._ask()
         self._moved.set()
+
+    def _take(self, frame: Json) -> None:
+        try:
+            self.feed.frame(frame)
+        except Exception:
+            # One frame that we handle badly must not cost the connection to all threads.
+            _log.exception("a frame of the app-server could not be handled: %.400r", frame)
+            self.feed.not_understood(frame)
 
     async def run(self) -> None:
         rpc = self.rpc
@@ -260,33 +299,39 @@ class CodexSource:
         """Read what an idle thread has said lately, which loads nothing."""
         async with self._joins:
             if not (thread.read or thread.joined or thread.held_back is not None):
-                await self._past(self.rpc, thread, again=True)
-                self.feed.show(thread)
+                await self._past_again(thread)
 
     async def _past_again(self, thread: Thread) -> None:
         """Look in the past for ends that were not told."""
         try:
-            await self._past(self.rpc, thread, again=True)
+            await self._past(self.rpc, thread, again=thread.read)
         finally:
-            if thread.id in self.feed.threads:
-                self.feed.past_was_read(thread)
+            self.feed.past_was_read(thread)
             self._moved.set()
+        if thread.begun:
+            await self._processes(thread)
 
     async def _past(self, rpc: Rpc, thread: Thread, *, again: bool = False) -> None:
         """Read the items that the server keeps of the thread, back to those that we have; `again`: the last page."""
+        if "thread/items/list" not in self.feed.has:
+            raise CallRefused.saying("the server has no list of what was said and done in a thread")
         entries: list[Json] = []
         cursor: object = None
+        known = False
         while len(entries) < PAST:
             params = {"threadId": thread.id, "limit": PAGE, "sortDirection": "desc"}
             answer = await rpc.call("thread/items/list", {**params, **({"cursor": cursor} if cursor else {})})
             page = each(answer, "data")
             entries += page
             cursor = answer.get("nextCursor")
-            if cursor is None or again or self.feed.knows(thread, page):
+            known = self.feed.knows(thread, page)
+            if cursor is None or again or known:
                 break
-        params = {"threadId": thread.id, "limit": PAGE}
-        turns = await self._pages(rpc, "thread/turns/list", params, most=PAGE if again else PAST)
-        self.feed.past(thread, entries[::-1], turns, more=cursor is not None)
+        turns: list[Json] = []
+        if "thread/turns/list" in self.feed.has:
+            params = {"threadId": thread.id, "limit": PAGE}
+            turns = await self._pages(rpc, "thread/turns/list", params, most=PAGE if again or known else PAST)
+        self.feed.past(thread, entries[::-1], turns, more=cursor is not None and not known)
 
     async def _queue(self, thread: Thread) -> None:
         if "thread/queue/list" in self.feed.has:
@@ -344,13 +389,17 @@ class CodexSource:
         thread.watched = True
         if thread.loaded and not thread.archived:
             await self._start_join(thread)
+            refused = self._refused.pop(session, None)
+            if refused is not None and thread.active and not thread.joined:
+                raise refused
             return
         # Its past can be read without loading it, and nothing happens in it until somebody loads it.
         if not thread.read:
-            await self._past(self.rpc, thread)
+            await self._past_again(thread)
         if not thread.archived:
-            goal = await self.rpc.call("thread/goal/get", {"threadId": session})
-            thread.goal = part(goal, "goal") or None
+            if "thread/goal/get" in self.feed.has:
+                goal = await self.rpc.call("thread/goal/get", {"threadId": session})
+                thread.goal = part(goal, "goal") or None
             await self._queue(thread)
         self.feed.show(thread)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from console.connectors.codex.forms import answers_to, content_of
 from console.connectors.codex.requests import (
     ALWAYS,
+    ELICITATION,
     EXECPOLICY,
     FOR_SESSION,
     NETWORK,
@@ -71,6 +72,11 @@ def provable(asked: Asked) -> bool:
     return asked.call is not None and asked.method not in (QUESTIONS, PERMISSIONS)
 
 
+def runs_in_silence(asked: Asked, do: DoApprove | DoAnswer) -> bool:
+    """Does what was allowed tell nothing while it runs? A tool of an MCP server: it may take minutes."""
+    return asked.method == ELICITATION and provable(asked) and kind_of(asked, do) is OptionKind.ALLOW
+
+
 def stood(asked: Asked, do: DoApprove | DoAnswer, fate: Fate) -> bool | None:
     """Has our answer counted? None while nothing shows it.
 
@@ -81,18 +87,19 @@ def stood(asked: Asked, do: DoApprove | DoAnswer, fate: Fate) -> bool | None:
         return None
     if not provable(asked):
         return fate.resolved or None
-    option = asked.option(do.option) if do.option is not None else None
-    if kind_of(asked, do) is OptionKind.DENY:
-        if fate.ran:
-            return False
-        if option is not None and option.then is Then.ENDS_TURN:
-            return None if fate.turn_ended is None else fate.turn_ended == "interrupted"
-        return True if fate.declined or fate.turn_ended is not None else None
+    denies = kind_of(asked, do) is OptionKind.DENY
     if fate.ran:
-        return True
-    return False if fate.declined or fate.turn_ended is not None else None
+        return not denies
+    # A command that was allowed may run in silence also after the end of its turn: before that was looked at, nothing
+    # is known. One that was refused may never be told to have ended.
+    ended = fate.turn_ended if fate.looked else None
+    if not denies:
+        return False if fate.declined or ended is not None else None
+    option = asked.option(do.option) if do.option is not None else None
+    if option is not None and option.then is Then.ENDS_TURN:
+        return _ENDED.get(fate.turn_ended or "") if fate.declined or ended is not None else None
+    return True if fate.declined or ended is not None or (fate.went_on and fate.looked) else None
 
 
-def contrary(asked: Asked, do: DoApprove | DoAnswer) -> OptionKind:
-    """What somebody else has done whose answer counted instead of ours."""
-    return OptionKind.ALLOW if kind_of(asked, do) is OptionKind.DENY else OptionKind.DENY
+_ENDED: Final = {"interrupted": True, "completed": False, "failed": False}
+"""Was a turn ended by who refused something in it? What a turn is called that we do not know of proves nothing."""

@@ -9,7 +9,7 @@ from console.connectors.codex import items, notes, threads
 from console.connectors.codex.asking import Asking
 from console.connectors.codex.offers import TRAITS, Methods, capabilities_of
 from console.connectors.codex.state import NOT_LOADED, Thread
-from console.connectors.codex.turns import Turns, turn_events
+from console.connectors.codex.turns import Turns, ran, turn_events
 from console.connectors.web.reading import Json, number, part, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice, Reseeded
@@ -41,7 +41,8 @@ class Feed:
     # --- the roster
 
     def listed(self, entries: Iterable[tuple[Json, bool]]) -> None:
-        """All threads that there are, each with whether it is archived."""
+        """All threads that there are, each with whether it is archived: the connection stands."""
+        self.turns.lists_processes = "thread/backgroundTerminals/list" in self.has
         found: set[str] = set()
         for info, archived in entries:
             id = text(info, "id")
@@ -51,6 +52,10 @@ class Feed:
         for id in [id for id in self.threads if id not in found]:
             self._gone(id)
         self._mirror.keep_only(found)
+        for thread in self.threads.values():
+            if thread.away:
+                # What became of its work is told to who joins, or stands in its past.
+                self._want(Want.JOIN if thread.loaded else Want.PAST, thread)
 
     def latest(self, most: int) -> list[Thread]:
         """The threads that were at work last, the latest first."""
@@ -72,8 +77,14 @@ class Feed:
             self.asking.all_gone(thread, "it was no longer asked when the connection came back")
         return thread
 
+    def has_still(self, thread: Thread) -> bool:
+        """Is the thread still there? It may have been deleted while something was asked about it."""
+        return self.threads.get(thread.id) is thread
+
     def show(self, thread: Thread) -> None:
         """Tell the roster how the thread stands."""
+        if not self.has_still(thread):
+            return
         capabilities = capabilities_of(thread, self.has)
         self._mirror.put(thread.id, capabilities=capabilities, traits=TRAITS, **threads.fields_of(thread))
         if thread.waiting and not thread.joined and thread.held_back is None:
@@ -101,7 +112,7 @@ class Feed:
 
     def _unloaded(self, thread: Thread) -> None:
         thread.joined, thread.turn = False, None
-        if thread.begun:
+        if thread.begun and not thread.away:
             self.turns.unloaded(thread, self._mirror.now())
         self.asking.all_gone(thread, "the server has unloaded its thread")
 
@@ -111,9 +122,9 @@ class Feed:
         """The connection has ended. What is known stays, as the last that was known."""
         self.wants.clear()
         for thread in self.threads.values():
-            if thread.joined or thread.held_back is not None:
-                thread.joined, thread.held_back = False, None
-                self._mirror.cut_streams(thread.id)
+            thread.joined, thread.held_back, thread.read = False, None, False
+            self.turns.missed(thread)
+            thread.away = bool(thread.begun)
 
     def left(self, thread: Thread) -> None:
         """The server sends no more of the thread than it sends to all."""
@@ -133,6 +144,8 @@ class Feed:
         if info:
             thread.info = info
             thread.status, thread.flags = threads.status_of(part(info, "status"))
+        if not thread.active:
+            thread.turn = None
         thread.model = text(resumed, "model") or thread.model
 
     def knows(self, thread: Thread, entries: list[Json]) -> bool:
@@ -141,12 +154,15 @@ class Feed:
         return any(session.saw(items.told_by(part(entry, "item"), text(entry, "turnId") or "")) for entry in entries)
 
     def past(self, thread: Thread, entries: list[Json], turns: list[Json], *, more: bool) -> None:
-        """The past of the thread: its items, oldest first, and its turns. `more`: older ones were left out."""
+        """The past of the thread: its items, oldest first, and its turns. `more`: older ones were left out that were
+        not told before."""
+        if not self.has_still(thread):
+            return
         if more and not thread.read and entries:
             old = "the items before this one were not read: they are on the server"
-            self._mirror.emit(
-                thread.id, Notice(at=_at_of(entries), level=Level.INFO, code="past", text=old, key="past")
-            )
+            first = items.told_by(part(entries[0], "item"), text(entries[0], "turnId") or "")
+            notice = Notice(at=_at_of(entries), level=Level.INFO, code="past", text=old, key=f"past/{first}")
+            self._mirror.emit(thread.id, notice)
         thread.read = True
         by_id = {text(turn, "id") or "": turn for turn in turns}
         thread.turns |= by_id.keys()
@@ -163,10 +179,23 @@ class Feed:
         if thread.held_back is not None:
             running = [turn for turn in turns if text(turn, "status") == "inProgress"]
             thread.turn = text(running[0], "id") if running and thread.active else None
+        for begun in thread.begun.values():
+            status = text(by_id.get(begun.turn), "status")
+            if status not in (None, "inProgress"):
+                thread.ended_turns.setdefault(begun.turn, status)
 
     def past_was_read(self, thread: Thread) -> None:
         """What turns left open will not be told any more."""
-        self.turns.close(thread, self._mirror.now())
+        if not self.has_still(thread):
+            return
+        thread.away = False
+        if not thread.active:
+            for begun in thread.begun.values():
+                thread.ended_turns.setdefault(begun.turn, "over")
+        if thread.loaded:
+            self.turns.close(thread, self._mirror.now())
+        else:
+            self.turns.unloaded(thread, self._mirror.now())
         self.show(thread)
 
     def _past_turn(self, thread: Thread, turn: Json | None) -> None:
@@ -180,26 +209,27 @@ class Feed:
         """The past is told: now what came meanwhile."""
         again = {frame.get("id") for frame in thread.held_back or ()}
         self._let_go(thread)
-        if thread.id in self.threads:
+        if self.has_still(thread):
             self.asking.not_asked_again(thread, again)
-            self.show(thread)
+            self.past_was_read(thread)
 
     def _let_go(self, thread: Thread) -> None:
         held, thread.held_back = thread.held_back or [], None
         for frame in held:
-            self.frame(frame)
+            # Since when it is asked is not told with all requests: what came late was asked after what is known.
+            self.frame(frame, since=thread.last_at)
 
     def not_joined(self, thread: Thread, why: str) -> None:
         """The thread could not be joined."""
         self._let_go(thread)
         self.wants.discard((Want.JOIN, thread.id))
-        if thread.waiting and thread.id in self.threads:
+        if thread.waiting and self.has_still(thread):
             self.asking.unread(thread, why)
 
     # --- frames
 
-    def frame(self, frame: Json) -> None:
-        """A notification or a request of the server."""
+    def frame(self, frame: Json, *, since: int = 0) -> None:
+        """A notification or a request of the server. `since`: when a request that does not say so came; 0: now."""
         method, params = text(frame, "method") or "", part(frame, "params")
         if method == "thread/started":
             self.found(part(params, "thread"))
@@ -217,13 +247,20 @@ class Feed:
         at = number(frame, "emittedAtMs") or self._mirror.now()
         rpc = frame.get("id")
         if isinstance(rpc, int | str) and not isinstance(rpc, bool):
-            self.asking.asked(thread, rpc, method, params)
+            self.asking.asked(thread, rpc, method, params, since or at)
         elif not self.turns.delta(thread, method, params):
             self._notice(thread, method, params, at)
         else:
             return
-        if thread.id in self.threads:
-            self.show(thread)
+        self.show(thread)
+
+    def not_understood(self, frame: Json) -> None:
+        """A frame that could not be taken: that something is missing is told where it would have stood."""
+        thread = self.threads.get(text(frame, "params", "threadId") or "")
+        if thread is not None:
+            method = (text(frame, "method") or "").encode("ascii", "backslashreplace").decode()[:80]
+            told = f"something that the server told could not be read, and is not shown ({method})"
+            self._mirror.emit(thread.id, Notice(at=0, level=Level.WARNING, code="unreadable", text=told))
 
     def _notice(self, thread: Thread, method: str, params: Json, at: int) -> None:
         match method:
@@ -266,6 +303,8 @@ class Feed:
                 if any(begun.waits for begun in thread.begun.values()):
                     self._want(Want.PROCESSES, thread)
             case _:
+                if method == "item/mcpToolCall/progress":
+                    ran(thread, text(params, "itemId") or "")
                 self._mirror.emit(thread.id, *notes.events_of(method, params, at))
 
     def _turn_ended(self, thread: Thread, turn: Json, at: int) -> None:
@@ -286,6 +325,8 @@ class Feed:
 
     def queue(self, thread: Thread, entries: list[Json]) -> None:
         """The messages that wait for the thread's turn to end."""
+        if not self.has_still(thread):
+            return
         thread.queue = entries
         self.asking.queued(thread, entries)
         self.show(thread)

@@ -49,7 +49,7 @@ _STATUS: Final = {
     "declined": ToolStatus.DECLINED,
     "interrupted": ToolStatus.CANCELLED,
 }
-_REJECTED: Final = "user rejected MCP tool call"
+_REJECTED: Final = frozenset({"user rejected MCP tool call", "user cancelled MCP tool call"})
 """How the server words that a tool of an MCP server was not allowed: its status is then a plain "failed"."""
 
 
@@ -68,6 +68,17 @@ def is_work(item: Json) -> bool:
 
 def is_call(item: Json) -> bool:
     return kind_of(item) in _CALLS
+
+
+def ran(item: Json) -> bool | None:
+    """Did a call that has ended run? None where neither that nor a refusal shows."""
+    status = text(item, "status")
+    if status == "declined" or text(item, "error", "message") in _REJECTED:
+        return False
+    if kind_of(item) == COMMAND and status == "failed":
+        # An answer that the server cannot read ends a command as failed, and without ever having run.
+        return True if number(item, "exitCode") is not None else None
+    return True if status in ("completed", "failed") else None
 
 
 def name_of(item: Json) -> str:
@@ -172,7 +183,7 @@ def _results(item: Json, at: int) -> Iterator[Event]:
             fault = text(item, "error", "message")
             if fault is not None:
                 details["text"] = fault
-                status = ToolStatus.DECLINED if fault == _REJECTED else status
+                status = ToolStatus.DECLINED if fault in _REJECTED else status
             if answer := _content(part(item, "result").get("content")):
                 yield ToolOutput(at=at, call=id, text=answer)
         case "dynamicToolCall":

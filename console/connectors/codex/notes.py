@@ -91,7 +91,7 @@ def _error(params: Json, at: int) -> Event:
 
 
 def _warning(params: Json, at: int) -> Event:
-    return Notice(at=at, level=Level.WARNING, code="warning", text=text(params, "message") or "")
+    return Notice(at=at, level=Level.WARNING, code="server", text=text(params, "message") or "")
 
 
 def _plan(params: Json, at: int) -> Event:

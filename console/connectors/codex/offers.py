@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from console.connectors.codex.state import Thread
@@ -42,16 +41,13 @@ _NEEDS: Final = {
     CLEAR_GOAL: "thread/goal/clear",
     UNQUEUE: "thread/queue/delete",
 }
-_UNKNOWN_METHOD: Final = re.compile(r"expected one of (.+)", re.DOTALL)
 
 
 class Methods:
     """The methods that the server has. Where it does not tell, all that we use are taken to be there."""
 
-    def __init__(self, refusal: str = "") -> None:
-        """`refusal`: what the server says of a method that it has not: it names all that it has."""
-        found = _UNKNOWN_METHOD.search(refusal)
-        self._known = frozenset(re.findall(r"`([^`]+)`", found[1])) if found else None
+    def __init__(self, known: frozenset[str] | None = None) -> None:
+        self._known = known
 
     def __contains__(self, method: str) -> bool:
         return self._known is None or method in self._known

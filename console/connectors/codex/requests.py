@@ -138,6 +138,13 @@ def _command_options(params: Json) -> tuple[Option, ...]:
     return tuple(options)
 
 
+def unknown_decisions(params: Json) -> list[str]:
+    """What the server offers for a command and this console cannot give, in the server's words."""
+    listed = params.get("availableDecisions")
+    unknown = [decision for decision in listed if _decision(decision) is None] if isinstance(listed, list) else []
+    return [decision if isinstance(decision, str) else json.dumps(decision) for decision in unknown]
+
+
 def _decision(decision: object) -> Option | None:
     """A decision that the server lists; None for one that this console does not know."""
     match decision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Final
@@ -16,6 +17,9 @@ from watchfloor.errors import ConnectionLost, WatchfloorError
 ANSWERS_IN_S: Final = 30.0
 """Seconds that the server may take to answer a call."""
 DRAINING: Final = "serverShuttingDown"
+SLICE: Final = 64
+"""Frames that are taken at a time: a flood of them must leave others their turn."""
+_UNKNOWN: Final = re.compile(r"unknown variant `([^`]*)`, expected (?:one of )?(.+)", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 Told = Callable[[Json], None]
@@ -23,10 +27,19 @@ Told = Callable[[Json], None]
 
 
 class CallRefused(WatchfloorError):
-    """The server answered with an error. Nothing was done."""
+    """The server answered with an error. Nothing was done.
+
+    `unknown`: what in the call the server does not know, a method or one of a few words; `known`: all that it knows in
+    its place.
+    """
 
     def __init__(self, error: Json) -> None:
-        super().__init__(text(error, "message") or f"error {number(error, 'code')}")
+        said = text(error, "message") or f"error {number(error, 'code')}"
+        found = _UNKNOWN.search(said)
+        self.unknown: str | None = found[1] if found else None
+        self.known: frozenset[str] | None = frozenset(re.findall(r"`([^`]+)`", found[2])) if found else None
+        # All that a server knows instead is a list of hundreds of words.
+        super().__init__(f"the server does not know {found[1]!r}" if found else said)
         self.draining = text(error, "data", "reason") == DRAINING
 
     @classmethod
@@ -88,8 +101,12 @@ class Rpc:
     async def _read(self) -> None:
         fault: Exception | None = None
         try:
+            taken = 0
             async for raw in self._socket.frames():
                 self._take(raw)
+                taken += 1
+                if taken % SLICE == 0:
+                    await asyncio.sleep(0)
         except ConnectionLost as lost:
             fault = lost
             raise

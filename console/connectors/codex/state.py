@@ -9,7 +9,8 @@ from console.connectors.web.reading import Json
 
 NOT_LOADED = "notLoaded"
 ACTIVE = "active"
-WAITING_FLAGS = frozenset({"waitingOnApproval", "waitingOnUserInput"})
+_WAITING = "waitingOn"
+"""How the flags begin that say for what the thread waits: whatever it is, it waits."""
 
 
 @dataclass(slots=True)
@@ -20,6 +21,8 @@ class Begun:
     turn: str
     since: int
     waits: bool = False
+    missed: bool = False
+    """Some of what it streamed came while we were not there."""
     denied: bool = False
     """Our answer was that it must not run, and counted."""
 
@@ -33,6 +36,10 @@ class Fate:
     ran: bool = False
     declined: bool = False
     turn_ended: str | None = None
+    went_on: bool = False
+    """The agent has taken up its work since: it had the result of every call that it waited for."""
+    looked: bool = False
+    """The commands that run were listed after that, or after the turn had ended."""
 
 
 @dataclass(slots=True)
@@ -49,7 +56,11 @@ class Thread:
     held_back: list[Json] | None = None
     """Frames that came while its past was being read; None while none is."""
     read: bool = False
-    """Its past was read."""
+    """Its past was read, and nothing of it was missed since."""
+    away: bool = False
+    """The connection was lost while something was at work in it, and its past was not read since."""
+    last_at: int = 0
+    """When the latest item that is known of it ended."""
     watched: bool = False
     turn: str | None = None
     ended_turns: dict[str, str] = field(default_factory=dict)
@@ -84,7 +95,7 @@ class Thread:
 
     @property
     def waiting(self) -> bool:
-        return self.active and bool(self.flags & WAITING_FLAGS)
+        return self.active and any(flag.startswith(_WAITING) for flag in self.flags)
 
     @property
     def goal_status(self) -> str | None:

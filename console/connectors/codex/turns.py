@@ -20,11 +20,17 @@ _DELTAS = {
 }
 
 
+_SAID = frozenset({"agentMessage", "reasoning"})
+"""What only the model gives: it is asked anew once all calls of its last answer have a result."""
+
+
 class Turns:
     """Takes what the server tells of turns and items."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
+        self.lists_processes = True
+        """Does the server tell which commands run? One that does not leaves it unknown what outlives a turn."""
 
     # --- while it runs
 
@@ -49,6 +55,9 @@ class Turns:
             ran(thread, id)
             if begun is not None and piece:
                 begun.waits = False
+                if begun.missed:
+                    begun.missed = False
+                    self._mirror.stream(thread.id, items.output_item(id), of, MISSED, call=id)
                 self._mirror.stream(thread.id, items.output_item(id), of, piece, call=id)
         elif piece and id:
             if begun is None:
@@ -62,6 +71,9 @@ class Turns:
         id, since = items.id_of(item), number(params, "startedAtMs") or at
         if not id:
             return
+        if items.kind_of(item) in _SAID:
+            for fate in thread.fates.values():
+                fate.went_on = fate.resolved
         thread.begun[id] = Begun(item, turn, since, waits=id in _awaited(thread))
         if items.kind_of(item) == items.FILES:
             thread.changes[id] = each(item, "changes")
@@ -82,9 +94,8 @@ class Turns:
         # The beginning is told again: where it was before, its key drops it.
         self._mirror.emit(thread.id, *items.begun(item, turn, since), *items.ended(item, turn, at, ours=ours))
         if items.is_call(item):
-            events = items.ended(item, turn, at)
-            status = getattr(events[-1], "status", None)
-            fate_of(thread, id, declined=status is ToolStatus.DECLINED)
+            fate_of(thread, id, ran=items.ran(item))
+        thread.last_at = max(thread.last_at, at)
 
     def _mail(self, thread: Thread, item: Json, turn: str, at: int) -> bool:
         """Tell that a message of ours was taken up; False where it is none of ours."""
@@ -121,12 +132,16 @@ class Turns:
         thread.ended_turns[id] = status
 
     def close(self, thread: Thread, at: int) -> None:
-        """Close what turns that are over left open, and the past does not tell more of."""
+        """Close what turns that are over left open, but for commands that live on: the past tells no more of it."""
         ended, thread.ended_turns = thread.ended_turns, {}
         streams = []
         for id, begun in list(thread.begun.items()):
             status = ended.get(begun.turn)
-            if status is None or _may_live_on(begun):
+            if status is None or self._may_live_on(begun):
+                continue
+            if _fates(thread, id):
+                # What became of our answer to it is being found out, and says how it ended.
+                thread.ended_turns[begun.turn] = status
                 continue
             del thread.begun[id]
             thread.changes.pop(id, None)
@@ -140,12 +155,27 @@ class Turns:
         """The server has let go of the thread: nothing of it goes on."""
         thread.turn = None
         self.processes(thread, [], at)
-        thread.ended_turns |= {begun.turn: "cut off" for begun in thread.begun.values()}
+        for begun in thread.begun.values():
+            thread.ended_turns.setdefault(begun.turn, "cut off")
         self.close(thread, at)
+
+    def missed(self, thread: Thread) -> None:
+        """We were away: what streams on does so without a beginning."""
+        self._mirror.cut_streams(thread.id)
+        for id, begun in list(thread.begun.items()):
+            if items.is_work(begun.item):
+                begun.missed = True
+            else:
+                del thread.begun[id]
 
     def left_open(self, thread: Thread) -> bool:
         """Has a turn that is over left something open?"""
-        return any(begun.turn in thread.ended_turns and not _may_live_on(begun) for begun in thread.begun.values())
+        begun = thread.begun.values()
+        return any(one.turn in thread.ended_turns and not self._may_live_on(one) for one in begun)
+
+    def _may_live_on(self, begun: Begun) -> bool:
+        """A command whose process was started outlives an interrupted turn, and a turn that does not await it."""
+        return self.lists_processes and items.kind_of(begun.item) == items.COMMAND and not begun.waits
 
     def waits(self, thread: Thread, item: Json, turn: str, at: int) -> None:
         """A call waits for an answer. It may have begun before we came: then this is all that is told of it."""
@@ -163,7 +193,7 @@ class Turns:
             if id in thread.begun:
                 thread.begun[id].waits = False
         for id, begun in list(thread.begun.items()):
-            if begun.turn != thread.turn and id not in running and _may_live_on(begun):
+            if begun.turn != thread.turn and id not in running and self._may_live_on(begun):
                 del thread.begun[id]
                 why = "it has ended, and how was not told"
                 self._mirror.emit(thread.id, *items.cut(begun.item, begun.turn, at, ToolStatus.UNKNOWN, why))
@@ -173,7 +203,7 @@ class Turns:
                 # Its beginning was before our time, and it is not in the past that the server keeps.
                 item = {"type": items.COMMAND, "id": id, "command": entry.get("command"), "cwd": entry.get("cwd")}
                 item |= {"processId": entry.get("processId")}
-                thread.begun[id] = Begun(item, "", at)
+                thread.begun[id] = Begun(item, "", at, missed=True)
                 self._mirror.emit(thread.id, *items.begun(item, "", at))
 
 
@@ -182,11 +212,6 @@ def _end_of(begun: Begun, turn: str) -> ToolStatus:
     if begun.denied:
         return ToolStatus.DECLINED
     return ToolStatus.CANCELLED if turn == "interrupted" else ToolStatus.UNKNOWN
-
-
-def _may_live_on(begun: Begun) -> bool:
-    """A command whose process was started outlives an interrupted turn, and a turn that does not await it."""
-    return items.kind_of(begun.item) == items.COMMAND and not begun.waits
 
 
 def turn_events(turn: Json, at: int) -> list[Event]:
@@ -222,10 +247,11 @@ def ran(thread: Thread, call: str) -> None:
             fate.ran = True
 
 
-def fate_of(thread: Thread, call: str, *, declined: bool) -> None:
-    """The call has ended."""
+def fate_of(thread: Thread, call: str, *, ran: bool | None) -> None:
+    """The call has ended; None: whether it ran does not show."""
     for fate in _fates(thread, call):
-        fate.declined, fate.ran = declined, not declined
+        if ran is not None:
+            fate.declined, fate.ran = not ran, ran
 
 
 def known_changes(thread: Thread, call: str) -> list[Json] | None:

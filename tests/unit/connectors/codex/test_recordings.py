@@ -129,7 +129,7 @@ def test_a_declined_and_a_cancelled_command() -> None:
     replay, id = played("cancel")
     assert statuses(replay, id) == [ToolStatus.DECLINED]
     assert said(replay, id)[1:] == []
-    assert [notice.code for notice in replay.of(id, Notice)] == ["warning", "interrupted"]
+    assert [notice.code for notice in replay.of(id, Notice)] == ["server", "interrupted"]
 
 
 def test_changes_of_files_are_shown_with_their_lines() -> None:
@@ -189,7 +189,7 @@ def test_an_interrupt_while_a_request_is_open_withdraws_it() -> None:
 
 def test_a_failing_model() -> None:
     replay, id = played("failure")
-    told = [notice for notice in replay.of(id, Notice) if notice.code != "warning"]
+    told = [notice for notice in replay.of(id, Notice) if notice.code != "server"]
     assert [notice.retrying for notice in told] == [True, False, False]
     assert replay.summary(id).error is None
     assert said(replay, id)[-1] == "well again"
