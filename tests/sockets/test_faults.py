@@ -26,7 +26,7 @@ from watchfloor.host.log import MemoryLog
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
 from watchfloor.protocol.events import Event, Intervention
-from watchfloor.protocol.frames import Command, DoSend, Events, Outcome, Watch
+from watchfloor.protocol.frames import Command, DoSend, Events, Outcome, Page, Watch
 from watchfloor.testing.fault_proxy import FaultProxy, Faults
 from watchfloor.words import Contact, OutcomeKind, Role
 
@@ -67,6 +67,7 @@ class Screen:
         self.contacts: list[ContactChange] = []
         self.repeated = 0
         self.unreadable = 0
+        self.pages = 0
         self._news = asyncio.Event()
 
     def take(self, items: Sequence[Item]) -> None:
@@ -74,7 +75,8 @@ class Screen:
             match item:
                 case ContactChange():
                     self.contacts.append(item)
-                case Received(frame=Events() as frame):
+                case Received(frame=Events() | Page() as frame):
+                    self.pages += isinstance(frame, Page)
                     of = self.events.setdefault(frame.session, {})
                     for event in frame.events:
                         if event.seq is not None:
@@ -139,7 +141,7 @@ async def busy_host(agents: Agents, log: MemoryLog | None = None) -> AsyncIterat
 
 @asynccontextmanager
 async def console(
-    url: str, screen: Screen, seed: int, **how: object
+    url: str, screen: Screen, seed: int, timings: Timings = EAGER, **how: object
 ) -> AsyncIterator[tuple[Supervisor, NativeConnector]]:
     connectors: list[NativeConnector] = []
 
@@ -149,7 +151,7 @@ async def console(
 
     target = Target("busy", url, user="ann", **how)  # type: ignore[arg-type]
     supervisor = Supervisor(
-        make, target, screen.take, lambda: time.time_ns() // 1_000_000, random.Random(seed), timings=EAGER
+        make, target, screen.take, lambda: time.time_ns() // 1_000_000, random.Random(seed), timings=timings
     )
     running = asyncio.create_task(supervisor.run())
     await screen.until(lambda: bool(connectors) and supervisor.contact is Contact.LIVE)

@@ -11,7 +11,8 @@ the frames, save for the faults that it was told to make:
 
 What a client has to show behind it: no event lost, no command done twice, every command with one outcome.
 The greeting (the first frame of the host) always passes untouched. A cut is a TCP connection that ends
-without a word on both sides; frames that were held back are lost with it.
+without a word on both sides; frames that were held back are lost with it. Behind a black hole or a half-open
+connection there is no end at all: a client has to find out by the silence.
 """
 
 from __future__ import annotations
@@ -57,6 +58,15 @@ class Faults:
     """The connection is cut instead of passing a command on."""
     lose_outcome: float = 0.0
     """A command reaches the host, and the connection is cut before anything more of the host comes back."""
+    delay_s: tuple[float, float] = (0.0, 0.0)
+    """Each frame of the host waits so long before it is passed on, drawn evenly; their order stays."""
+    black_hole_after: tuple[int, int] | None = None
+    """After so many frames of the host nothing passes any more, in either direction, while both connections stand and
+    pings are answered. It lasts until one of the two hangs up, or `cut`."""
+    half_open_after: tuple[int, int] | None = None
+    """After so many frames of the host its connection ends, and the client is not told: it sees one that stands."""
+    frames_per_s: float | None = None
+    """A slow reader: no more of the host's frames are read in a second, and what it sends beyond that piles up."""
 
 
 @dataclass(slots=True)
@@ -70,6 +80,9 @@ class Tally:
     repeated_commands: int = 0
     lost_commands: int = 0
     lost_outcomes: int = 0
+    delayed: int = 0
+    black_holes: int = 0
+    half_opened: int = 0
 
 
 class FaultProxy:
@@ -177,13 +190,16 @@ class _Pair:
         self._host = host
         self._down = random.Random(f"{seed}/down")  # noqa: S311 - a schedule, not a secret
         self._up = random.Random(f"{seed}/up")  # noqa: S311
-        self._left = self._draw_cut()
+        self._left = self._draw(proxy.faults.cut_after)
+        self._until_hole = self._draw(proxy.faults.black_hole_after)
+        self._until_half = self._draw(proxy.faults.half_open_after)
         self._held: list[Data] = []
         self._deaf = False
         """Nothing of the host reaches the client any more."""
+        self._mute = False
+        """Nothing of the client reaches the host any more."""
 
-    def _draw_cut(self) -> int | None:
-        span = self._proxy.faults.cut_after
+    def _draw(self, span: tuple[int, int] | None) -> int | None:
         return None if span is None else self._down.randint(*span)
 
     async def run(self) -> None:
@@ -225,6 +241,11 @@ class _Pair:
             await self._release()
             raise
         faults = self._proxy.faults
+        if faults.frames_per_s is not None:
+            await asyncio.sleep(1 / faults.frames_per_s)
+        if faults.delay_s[1] > 0:
+            self._proxy.tally.delayed += 1
+            await asyncio.sleep(self._down.uniform(*faults.delay_s))
         if _type(data) == "events" and (self._held or self._down.random() < faults.reorder):
             self._held.append(data)
             return len(self._held) < faults.window or await self._release()
@@ -248,6 +269,7 @@ class _Pair:
         if self._down.random() < self._proxy.faults.duplicate:
             self._proxy.tally.duplicated += 1
             await self._client.send(data)
+        await self._swallow()
         if self._proxy.faults.cut_after is None or self._left is None:
             return True
         self._left -= 1
@@ -255,6 +277,23 @@ class _Pair:
             return True
         self.cut()
         return False
+
+    async def _swallow(self) -> None:
+        """Let nothing pass from now on, if it is time for that."""
+        faults, tally = self._proxy.faults, self._proxy.tally
+        if faults.black_hole_after is not None and self._until_hole is not None:
+            self._until_hole -= 1
+            if self._until_hole == 0:
+                tally.black_holes += 1
+                self._deaf = self._mute = True
+        if faults.half_open_after is not None and self._until_half is not None:
+            self._until_half -= 1
+            if self._until_half == 0:
+                tally.half_opened += 1
+                self._deaf = self._mute = True
+                self._host.transport.abort()
+                # The client has to hang up by itself.
+                await self._client.wait_closed()
 
     # --- from the client to the host ---------------------------------------------------------
 
@@ -266,6 +305,8 @@ class _Pair:
             await _end_like(self._client, self._host)
 
     async def _take(self, data: Data) -> bool:
+        if self._mute:
+            return True
         if _type(data) != "command":
             await self._host.send(data)
             return True
