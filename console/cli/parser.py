@@ -29,6 +29,8 @@ class _Parser(argparse.ArgumentParser):
     """Leaves printing and ending to whoever asked."""
 
     def error(self, message: str) -> NoReturn:
+        if message.endswith("expected one argument"):
+            message += "; one that begins with a dash is written with =, as in --name=-x"
         raise Usage(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: object = None) -> None:
@@ -45,7 +47,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if next((word for word in words if not word.startswith("-")), None) == "run" and "--" in words:
         at = words.index("--")
         words, program = words[:at], words[at + 1 :]
-    args, unknown = _parser().parse_known_args(words)
+    parser, verbs = _parser()
+    named = next((word for word in words if not word.startswith("-")), None)
+    if named is not None and named not in verbs:
+        from difflib import get_close_matches  # only a mistake pays for it
+
+        near = get_close_matches(named, verbs, 1, 0.6)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(verbs)};"
+        raise Usage(f"there is no verb {values.quoted(named)}; {hint} see watchfloor --help")
+    args, unknown = parser.parse_known_args(words)
     if unknown:
         # Told by the verb that was given them: the whole parser could only point to its own help.
         verb = f" {args.verb}" if args.verb is not None else ""
@@ -64,7 +74,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, _Parser]]:
+    """The parser of the whole, and those of its verbs."""
     parser = _Parser(
         prog="watchfloor",
         usage="watchfloor [-h] [--version] [--read-only] [VERB ...]",
@@ -87,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     _records(verbs)
     interventions.arguments(lambda name, does: _intervention(verbs, name, does))
     _rest(verbs)
-    return parser
+    return parser, verbs.choices
 
 
 def _intervention(verbs: Any, name: str, does: str) -> _Parser:

@@ -18,7 +18,7 @@ def number(least: int, most: int | None = None) -> Any:
         value = int(text) if _digits(text) else -1
         if value < least or (most is not None and value > most):
             span = f"{least} to {most}" if most is not None else f"{least} or more"
-            raise argparse.ArgumentTypeError(f"{_shown(text)} is not a whole number, {span}")
+            raise argparse.ArgumentTypeError(f"{quoted(text)} is not a whole number, {span}")
         return value
 
     return read
@@ -29,7 +29,8 @@ def _digits(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
 
 
-def _shown(text: str) -> str:
+def quoted(text: str) -> str:
+    """The word in quotes, cut where it is too long to be told."""
     return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
 
 
@@ -39,7 +40,7 @@ def seconds(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 86_400:
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a number of seconds, 0 to 86400")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a number of seconds, 0 to 86400")
     return value
 
 
@@ -49,7 +50,7 @@ def rate(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a number of events a second, above 0")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a number of events a second, above 0")
     return value
 
 
@@ -62,7 +63,7 @@ def id(text: str) -> str:
 def digest(text: str) -> str:
     digits = text.removeprefix("sha256:")
     if digits == text or len(digits) != 64 or set(digits) - set("0123456789abcdef"):
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not a digest: sha256: and 64 hexadecimal digits")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a digest: sha256: and 64 hexadecimal digits")
     return text
 
 
@@ -80,7 +81,7 @@ def address(text: str) -> tuple[str, int]:
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     number = int(port) if _digits(port) else 65_536
     if not mark or not bare or number > 65_535 or (":" in bare and bare == host):
-        raise argparse.ArgumentTypeError(f"{_shown(text)} is not HOST:PORT, as in 127.0.0.1:7340")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not HOST:PORT, as in 127.0.0.1:7340")
     return bare, number
 
 

@@ -152,15 +152,18 @@ def _text(word: str) -> str:
     """The word itself, or standard input for `-`: what is secret, or long, does not belong into a command line."""
     text = word if word != "-" else _stdin()
     try:
-        text.encode()
+        data = text.encode()
     except UnicodeEncodeError:
         raise Usage("the text is not UTF-8") from None
+    if len(data) > changing.MOST:
+        raise Usage(f"the text is longer than {changing.MOST // 1024} KiB, which no host takes")
     return text
 
 
 def _stdin() -> str:
     try:
-        text = sys.stdin.read().rstrip("\n")
+        # What never ends must not be waited for.
+        text = sys.stdin.read(changing.MOST + 1).rstrip("\n")
     except UnicodeDecodeError:
         raise Usage("the text on standard input is not UTF-8") from None
     except OSError as fault:

@@ -179,11 +179,8 @@ async def test_every_verb_tells_a_session_that_is_not_there_by_its_status(host: 
 
 
 def test_no_verb_is_left_out() -> None:
-    interventions = {
-        verb
-        for verb, action in _parser()._subparsers._group_actions[0].choices.items()  # type: ignore[union-attr]
-        if action.get_default("handler") == "verbs:intervene"
-    }
+    verbs = _parser()[1].items()
+    interventions = {verb for verb, parser in verbs if parser.get_default("handler") == "verbs:intervene"}
     assert interventions == set(VERBS)
 
 

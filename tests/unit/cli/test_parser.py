@@ -81,7 +81,9 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("nonsense", "invalid choice: 'nonsense'"),
+        ("nonsense", "there is no verb 'nonsense'; there are: connect, demo, "),
+        ("sesions", "there is no verb 'sesions'; did you mean sessions? see watchfloor --help"),
+        (f"send {URL} s x --id -x", "expected one argument; one that begins with a dash is written with ="),
         ("sessions", "the following arguments are required: URL; see watchfloor sessions --help"),
         ("run", "write the program to run after --"),
         ("run --", "write the program to run after --"),
@@ -126,11 +128,11 @@ def test_what_cannot_be_meant_is_one_clear_line(line: str, says: str) -> None:
     assert "\n" not in str(caught.value)
     assert "s3cret" not in str(caught.value)
     verb = line.split()[0] if line.split()[0] in VERBS else ""
-    assert str(caught.value).endswith(f"; see watchfloor {verb} --help".replace("  ", " "))
+    assert str(caught.value).endswith(f" see watchfloor {verb} --help".replace("  ", " "))
     assert caught.value.code == 2
 
 
-VERBS = frozenset(_parser()._subparsers._group_actions[0].choices)  # type: ignore[union-attr, arg-type]
+WHOLE, VERBS = _parser()
 
 
 @pytest.mark.parametrize("verb", [*sorted(VERBS), ""])
@@ -140,8 +142,7 @@ def test_help_says_what_each_argument_is(verb: str, capsys: pytest.CaptureFixtur
     assert caught.value.code == 0
     said = capsys.readouterr().out
     assert said.startswith(f"usage: watchfloor {verb}".rstrip())
-    whole = _parser()
-    for action in (whole._subparsers._group_actions[0].choices[verb] if verb else whole)._actions:  # type: ignore[union-attr, index]
+    for action in (VERBS[verb] if verb else WHOLE)._actions:
         assert action.help, f"{action.dest} of {verb} is not explained"
 
 
