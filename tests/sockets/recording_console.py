@@ -26,7 +26,9 @@ def told(source: str, items: Sequence[Item]) -> None:
         if isinstance(item, Received) and isinstance(item.frame, Events):
             places = [event.pos for event in item.frame.events if event.pos is not None]
             if places:
-                print(wall_clock(), len(places), max(places), flush=True)
+                # In one piece, since it may be killed between two.
+                sys.stdout.write(f"{wall_clock()} {len(places)} {max(places)}\n")
+                sys.stdout.flush()
 
 
 async def main(url: str, folder: Path) -> None:

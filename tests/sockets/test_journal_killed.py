@@ -39,8 +39,9 @@ class Killed:
     async def _read(self) -> None:
         assert self.process.stdout is not None
         async for line in self.process.stdout:
-            at, count, pos = line.split()
-            self.heard.append((int(at), int(count), int(pos)))
+            if line.endswith(b"\n"):
+                at, count, pos = line.split()
+                self.heard.append((int(at), int(count), int(pos)))
 
     async def end(self) -> int:
         """Kill it with what cannot be caught; returns when, by the wall clock."""
