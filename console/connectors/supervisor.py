@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -40,6 +40,8 @@ class ContactChange:
 Item: TypeAlias = Arrival | ContactChange
 Sink: TypeAlias = Callable[[Sequence[Item]], None]
 """Takes what arrived, in order. Called on the event loop; it must not block."""
+Room: TypeAlias = Callable[[], Awaitable[None]]
+"""Returns when there is room for more: nothing is read before, and the source comes to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ _SUSPENDED_S: Final = 2.0
 class Supervisor:
     """Dials, reads, and dials again, until it is closed.
 
-    `connector_factory` makes the connector when it is first needed; its ConfigError is told as a refusal.
+    `connector_factory` makes the connector when it is first needed; its ConfigError is told as a refusal. `room` is
+    waited for between two batches.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class Supervisor:
         *,
         timings: Timings | None = None,
         timer: Timer | None = None,
+        room: Room | None = None,
     ) -> None:
         self._factory = connector_factory
         self._target = target
@@ -110,6 +114,7 @@ class Supervisor:
         self._rng = rng
         self._timings = timings or Timings()
         self._timer = timer or LoopTimer()
+        self._room = room
         self._connector: Connector | None = None
         self._link: Link | None = None
         self._life: asyncio.Task[None] | None = None
@@ -233,6 +238,10 @@ class Supervisor:
             if self.contact is not Contact.LIVE:
                 self._change(Contact.LIVE)
             self._tell(*batch)
+            if self._room is not None:
+                await self._room()
+                # Whatever time that took, it was not the source that was silent.
+                self._heard = self._timer.now()
 
     async def _watch_for_silence(self) -> None:
         """Say when the source falls silent; return when it counts as lost."""

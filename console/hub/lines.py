@@ -109,7 +109,9 @@ class Lines:
                 self._given_up(target.name, supervisor.let_go_for)
 
         rng = random.Random()  # noqa: S311 - spreads retries in time, nothing depends on its secrecy
-        supervisor = Supervisor(lambda to: connector_for(replace(to, places=places)), target, sink, self._clock, rng)
+        supervisor = Supervisor(
+            lambda to: connector_for(replace(to, places=places)), target, sink, self._clock, rng, room=self._past.room
+        )
         line = self._lines[target.name] = _Line(supervisor, asyncio.create_task(keep(), name=f"source {target.name}"))
 
     def replace(self, target: Target) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from console.journal.records import Place, Stored
     from watchfloor.connector import Target
 
+ROOM_S: Final = 0.01
 _NO_PLACES: Final[dict[str, tuple[str, int]]] = {}
 
 
@@ -83,6 +84,11 @@ class Past:
 
         if (journal := self._kept(target.name)) is not None and target.record is not Record.NONE:
             journal.take(target.name, items)
+
+    async def room(self) -> None:
+        """Wait until the journal has written enough to take more."""
+        while self._journal is not None and self._journal.full:  # noqa: ASYNC110 - its thread has no event loop to tell
+            await asyncio.sleep(ROOM_S)
 
     def kept(self, source: str, told: Sequence[Fact]) -> list[Fact]:
         """What was received before of the sessions that are named here for the first time."""

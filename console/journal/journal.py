@@ -39,6 +39,8 @@ ROWS: Final = 500
 """Events after which it is written sooner, and most that one transaction holds (a frame is never parted)."""
 MOST_BYTES: Final = 64 * 1024**2
 """Bytes that wait in memory at most."""
+ENOUGH_BYTES: Final = 8 * 1024**2
+"""Bytes that wait before sources are read more slowly."""
 RETRY_S: Final = 1.0
 PRUNE_S: Final = 60.0
 PRUNED_AT_ONCE: Final = 2_000
@@ -115,6 +117,11 @@ class Journal:
     def waiting(self) -> int:
         """Events that came and are not written yet."""
         return self._rows
+
+    @property
+    def full(self) -> bool:
+        """Should nothing be handed over for a moment? Never so while the file cannot be written: that may last."""
+        return self._bytes > ENOUGH_BYTES and self._fault is None and self._store is not None
 
     @property
     def fault(self) -> str | None:

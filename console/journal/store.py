@@ -1,7 +1,7 @@
 """What is done to the journal's file. Synchronous: one thread owns it.
 
 A flush is one transaction: all that it brings is in the file, or none of it. What a run has received is kept beside
-its events and read again by each flush, since another console may have written meanwhile.
+its events, and read again when another console has written meanwhile.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from watchfloor.protocol.codec import encode
 from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import Events, Gap, Page, RequestFrame
 
+KNOWN: Final = 50_000
+"""Runs that are remembered between two flushes; ten thousand sessions have as many."""
+
 
 class Store:
     """One open file. Every method raises a subclass of StorageError where the file fails, and has changed nothing then.
@@ -32,6 +35,7 @@ class Store:
         self.path: Final = path
         self.secrets: tuple[bytes, ...] = ()
         self._db = open_journal(path, check=check)
+        self._known = _Known()
 
     def close(self) -> None:
         """Close the file."""
@@ -43,7 +47,7 @@ class Store:
         """Keep what is to be kept of these frames, and these trails; returns how many events are new."""
         new = 0
         with self._typed(), self._transaction():
-            batch = _Batch(self._db, self.secrets)
+            batch = _Batch(self._db, self.secrets, self._still_known())
             for one in heard:
                 new += batch.take(one)
             batch.finish()
@@ -58,6 +62,7 @@ class Store:
 
     def prune(self, retention: Retention, now: int, *, most: int | None = None) -> Pruned:
         """Let go of what is older or more than is to be kept; `most` bounds the frames of one call."""
+        self._known = _Known()
         with self._typed():
             return pruning.prune(self._db, self._transaction, retention, now, most)
 
@@ -92,9 +97,17 @@ class Store:
             yield
             self._db.execute("COMMIT")
         except BaseException:
+            self._known = _Known()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+
+    def _still_known(self) -> _Known:
+        """What was read before, as far as it still holds. To be asked for within a transaction."""
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        if self._known.version != version or len(self._known.runs) > KNOWN:
+            self._known = _Known(version)
+        return self._known
 
     @contextlib.contextmanager
     def _typed(self) -> Iterator[None]:
@@ -115,15 +128,27 @@ class _Run:
         self.at = 0
 
 
+class _Known:
+    """What the file says of sources, sessions and runs, as of a version that grows when another program writes."""
+
+    __slots__ = ("runs", "sessions", "sources", "version")
+
+    def __init__(self, version: int = -1) -> None:
+        self.version = version
+        self.sources: dict[str, int] = {}
+        self.sessions: dict[tuple[str, str], int] = {}
+        self.runs: dict[tuple[str, str, str], _Run] = {}
+
+
 class _Batch:
     """What one transaction writes."""
 
-    def __init__(self, db: sqlite3.Connection, secrets: Sequence[bytes]) -> None:
+    def __init__(self, db: sqlite3.Connection, secrets: Sequence[bytes], known: _Known) -> None:
         self._db = db
         self._secrets = secrets
-        self._sources: dict[str, int] = {}
-        self._sessions: dict[tuple[str, str], int] = {}
+        self._known = known
         self._runs: dict[tuple[str, str, str], _Run] = {}
+        """Those of which this transaction brings something."""
         self._rows: dict[tuple[int, int], int] = {}
         """The frame that brought each event, by run and number."""
 
@@ -196,19 +221,19 @@ class _Batch:
         )  # fmt: skip
 
     def _source(self, name: str) -> int:
-        if (known := self._sources.get(name)) is None:
-            known = self._sources[name] = _id(self._db, "sources", name=packing.name(name))
+        if (known := self._known.sources.get(name)) is None:
+            known = self._known.sources[name] = _id(self._db, "sources", name=packing.name(name))
         return known
 
     def _session(self, source: str, name: str) -> int:
-        if (known := self._sessions.get((source, name))) is None:
+        if (known := self._known.sessions.get((source, name))) is None:
             known = _id(self._db, "sessions", source=self._source(source), name=packing.name(name))
-            self._sessions[source, name] = known
+            self._known.sessions[source, name] = known
         return known
 
     def _run(self, heard: Heard, session: str, epoch: str) -> _Run:
         place = heard.source, session, epoch
-        run = self._runs.get(place)
+        run = self._known.runs.get(place)
         if run is None:
             owner = self._session(heard.source, session)
             where = owner, packing.name(epoch)
@@ -217,7 +242,8 @@ class _Batch:
             if row is None:
                 self._db.execute("INSERT INTO runs (session, epoch, at) VALUES (?, ?, ?)", (*where, heard.at))
                 row = self._db.execute(ask, where).fetchone()
-            run = self._runs[place] = _Run(row[0], owner, row[1], row[2])
+            run = self._known.runs[place] = _Run(row[0], owner, row[1], row[2])
+        self._runs[place] = run
         run.at = heard.at
         return run
 

@@ -493,3 +493,34 @@ async def test_cancelling_the_run_closes_the_connection() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert stage.connector.links[0].closed
+
+
+async def test_nothing_is_read_while_there_is_no_room_for_it() -> None:
+    timer, room = FakeTimer(), asyncio.Event()
+    connector = FakeConnector(TARGET)
+    taken: list[Item] = []
+
+    async def waits() -> None:
+        await room.wait()
+
+    supervisor = Supervisor(
+        lambda _: connector, TARGET, taken.extend, lambda: 0, random.Random(7), timer=timer, room=waits
+    )
+    running = asyncio.create_task(supervisor.run())
+    try:
+        await settle()
+        for pos in (1, 2):
+            connector.links[0].incoming.put_nowait([Received(Beat(now=1, pos=pos))])
+        await settle()
+        assert [item.frame for item in taken if isinstance(item, Received)] == [Beat(now=1, pos=1)]
+        assert connector.links[0].incoming.qsize() == 1
+        # However long that takes, the source is not taken for silent, nor for lost.
+        await timer.advance(Timings().lost_after_s - 1)
+        room.set()
+        await settle()
+        assert [item.frame for item in taken if isinstance(item, Received)] == [Beat(now=1, pos=1), Beat(now=1, pos=2)]
+        await timer.advance(Timings().silent_after_s - 1)
+        assert supervisor.contact is Contact.LIVE
+    finally:
+        await supervisor.close()
+        await running

@@ -17,6 +17,7 @@ from console.journal.journal import Journal
 from console.journal.records import Heard, Place, Retention, TrailRow
 from console.journal.store import Store
 from tests.unit.journal.kit import NOW, events, gap, message, page, received, request, seqs
+from watchfloor.errors import StorageFull
 from watchfloor.protocol.codec import encode
 from watchfloor.protocol.frames import Beat, Events
 
@@ -249,3 +250,33 @@ async def test_what_is_old_goes_while_it_runs(tmp_path: Path, monkeypatch: pytes
             while (await journal.places("h"))["s"].held != ((7, 10),):  # noqa: ASYNC110 - a thread does it
                 await asyncio.sleep(0.01)
     assert on_disk(path) == [7, 8, 9, 10]
+
+
+async def test_more_than_enough_that_waits_asks_for_a_pause_until_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with kept(tmp_path / "journal.db") as journal:
+        await journal.flushed()
+        before = journal.full
+        monkeypatch.setattr(module, "ENOUGH_BYTES", 4_096)
+        journal.take("h", received(*(events([seq]) for seq in range(1, 2_000))))
+        assert (before, journal.full) == (False, True)
+        await until(lambda: not journal.full)
+        await journal.flushed()
+        assert journal.lost == 0
+    assert len(on_disk(tmp_path / "journal.db")) == 1_999
+
+
+async def test_a_journal_that_cannot_be_written_asks_for_no_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: object) -> int:
+        raise StorageFull("no space left")
+
+    monkeypatch.setattr(module, "ENOUGH_BYTES", 0)
+    monkeypatch.setattr(Store, "write", write)
+    async with kept(tmp_path / "journal.db") as journal:
+        journal.take("h", received(events([1])))
+        await until(lambda: journal.fault is not None)
+        assert journal.waiting
+        assert not journal.full
