@@ -56,6 +56,7 @@ class _Line(Input):
     """The line itself. `sealed`: ended; what was typed behind that in the same breath is nobody's."""
 
     sealed = False
+    typed = False
 
     async def on_key(self, event: events.Key) -> None:
         if self.sealed:
@@ -64,10 +65,13 @@ class _Line(Input):
         elif event.key in (_SUBMIT, _CANCEL):
             event.prevent_default()
             self.sealed = event.key == _CANCEL
+        else:
+            self.typed = True
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        self.typed = True
         first_line = clean_line(event.text.replace("\r", "\n").split("\n", 1)[0])
         if self.selection.is_empty:
             self.insert_text_at_cursor(first_line)
@@ -146,6 +150,11 @@ class LineBox(Horizontal):
         """What is written so far."""
         return self._line.value
 
+    @property
+    def typed(self) -> bool:
+        """Was anything pressed or pasted since the line was opened, be it gone again?"""
+        return self._line.typed
+
     def ask(self, label: Clean, initial: str = "") -> None:
         """Show the line with this text in it, and take the focus."""
         if not self.is_open:
@@ -154,7 +163,7 @@ class LineBox(Horizontal):
         self.say(Clean(""), "plain")
         self._told = self._line.value = initial
         self._line.cursor_position = len(initial)
-        self._line.sealed = False
+        self._line.sealed = self._line.typed = False
         self.display = True
         # At once and not when the queue comes to it: the next key may be in the queue already.
         self.screen.set_focus(self._line, scroll_visible=False)

@@ -72,6 +72,7 @@ class _Area(TextArea):
     """
 
     sealed = False
+    typed = False
 
     async def on_key(self, event: events.Key) -> None:
         if self.sealed:
@@ -80,11 +81,13 @@ class _Area(TextArea):
         elif event.key in (_SUBMIT, _CANCEL, *_NEW_LINE):
             event.prevent_default()
             self.sealed = event.key in (_SUBMIT, _CANCEL)
+        self.typed = self.typed or event.key not in (_SUBMIT, _CANCEL)
 
     async def on_paste(self, event: events.Paste) -> None:
         # A terminal may paste control sequences. What is sent must be what is seen.
         event.stop()
         event.prevent_default()
+        self.typed = True
         self.replace(_pasted(event.text), *self.selection, maintain_selection_offset=False)
 
 
@@ -92,6 +95,7 @@ class _Secret(Input):
     """A line whose text is not shown. `sealed` as in the area."""
 
     sealed = False
+    typed = False
 
     async def on_key(self, event: events.Key) -> None:
         if self.sealed:
@@ -100,10 +104,13 @@ class _Secret(Input):
         elif event.key in (_SUBMIT, _CANCEL):
             event.prevent_default()
             self.sealed = True
+        else:
+            self.typed = True
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        self.typed = True
         first_line = _pasted(event.text).split("\n", 1)[0]
         if self.selection.is_empty:
             self.insert_text_at_cursor(first_line)
@@ -208,6 +215,11 @@ class TextPrompt(Vertical):
         """What is written so far."""
         return self._secret.value if self._is_secret else self._area.text
 
+    @property
+    def typed(self) -> bool:
+        """Was anything pressed or pasted since the prompt was opened, be it gone again?"""
+        return self._secret.typed if self._is_secret else self._area.typed
+
     def ask(
         self,
         label: Clean,
@@ -234,7 +246,7 @@ class TextPrompt(Vertical):
         self._area.text = "" if secret else (initial or "")
         self._secret.value = (initial or "") if secret else ""
         self.display = True
-        self._area.sealed = self._secret.sealed = False
+        self._area.sealed = self._secret.sealed = self._area.typed = self._secret.typed = False
         # At once and not when the queue comes to it: the next key may be in the queue already.
         self.screen.set_focus(self._secret if secret else self._area, scroll_visible=False)
         self._area.move_cursor(self._area.document.end)

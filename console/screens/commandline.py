@@ -94,13 +94,18 @@ class _Line(Input):
 
     async def on_key(self, event: events.Key) -> None:
         screen = self.screen
-        if isinstance(screen, CommandScreen) and screen.key(event.key):
-            event.stop()
-            event.prevent_default()
+        if isinstance(screen, CommandScreen):
+            if screen.key(event.key):
+                event.stop()
+                event.prevent_default()
+            else:
+                screen.typed = True
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        if isinstance(self.screen, CommandScreen):
+            self.screen.typed = True
         self.insert_text_at_cursor(clean_line(event.text.split("\n", 1)[0].rstrip("\r"))[:_MOST])
 
 
@@ -142,6 +147,8 @@ class CommandScreen(Screen[Command | None]):
         self._since = 0
         self._said: Segment = (Clean(""), "plain")
         self._over = False
+        self.typed = False
+        """Was anything written, be it gone again?"""
 
     def compose(self) -> ComposeResult:
         yield StatusBar(id="command-top", marks=self._marks)

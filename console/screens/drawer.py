@@ -19,7 +19,7 @@ from textual.widget import Widget
 from console.fleet.gate import ARM_MS
 from console.screens.asking import Answer, Ask, Choice, Drafts
 from console.screens.choices import Choices
-from console.screens.quiet import Quiet
+from console.screens.quiet import WRITING, Quiet
 from console.screens.sizes import TINY
 from console.screens.too_small import TOO_SMALL
 from watchfloor.text import NOTHING, Clean
@@ -196,7 +196,8 @@ class Drawer(Vertical):
     @on(TextPrompt.Cancelled)
     def _left(self, event: TextPrompt.Cancelled) -> None:
         event.stop()
-        self._quiet.broken()
+        if event.prompt.typed:
+            self._quiet.broken()
         self._keep(event.text)
         self.close()
 
@@ -238,7 +239,7 @@ class Drawer(Vertical):
         if not self.fits:
             return TOO_SMALL
         if self._quiet.waits:
-            return Clean("you were writing just now: pause for a moment, then again")
+            return Clean(WRITING)
         if not self.armed:
             # A key typed ahead was meant for something else.
             return Clean("too soon: again")
@@ -264,7 +265,8 @@ class Drawer(Vertical):
         """Give the keys back to where they were."""
         prompt = self.query_one(TextPrompt)
         if prompt.is_open:
-            self._quiet.broken()
+            if prompt.typed:
+                self._quiet.broken()
             self._keep(prompt.text)
             prompt.close()
         self._ask = None

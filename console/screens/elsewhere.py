@@ -163,13 +163,13 @@ class Elsewhere:
 
         self._opened_for = self._floor.selected
         screen = CommandScreen(self.commands(), self._hub.steady, about=self._about(), marks=self._marks)
-        self._screen.app.push_screen(screen, self._chosen)
+        self._screen.app.push_screen(screen, lambda command: self._chosen(command, typed=screen.typed))
 
     def _about(self) -> list[Segment]:
         session = self._hub.fleet.sessions.get(self._floor.selected) if self._floor.selected is not None else None
         return [] if session is None else [(Clean(f"for {name_of(session)}"), "quiet")]
 
-    def _chosen(self, command: Command | None) -> None:
+    def _chosen(self, command: Command | None, *, typed: bool) -> None:
         from console.screens.commandline import Kind
 
         if command is not None:
@@ -182,7 +182,8 @@ class Elsewhere:
                 Kind.THEME: lambda: self._floor.say(self._around.wear(value)),
             }
             does[command.kind]()
-        self._floor.text_closed()
+        if command is not None or typed:
+            self._floor.text_closed()
 
     def _perform(self, command: Command) -> None:
         """Do what the key of an act does, if it is still what was read."""

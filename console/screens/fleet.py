@@ -7,6 +7,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -18,8 +19,9 @@ from console.screens import leaving
 from console.screens.availability import Standing
 from console.screens.board import Board, FactsPane
 from console.screens.elsewhere import Elsewhere
-from console.screens.handlers import DECIDES, LOOKS, STEERS
+from console.screens.handlers import DECIDES, LOOKS, MOVES, STEERS
 from console.screens.interventions import Interventions
+from console.screens.quiet import WRITING
 from console.screens.reading import Reading
 from console.screens.rule import Rule
 from console.screens.sizes import size_classes
@@ -157,6 +159,7 @@ class FleetScreen(Reading):
 
     def on_screen_resume(self) -> None:
         """What changed while another screen was in front. Nobody has looked at the card for as long."""
+        self._quiet.parted()
         if self._sight.shown is not None:
             self._sight.shown.covered(self._hub.steady())
         self.paint(everything=True)
@@ -218,8 +221,14 @@ class FleetScreen(Reading):
         self._board.key_pressed()
         writing = self._quiet.pressed()
         action = self._actions.get(id)
+        if id in MOVES:
+            self._quiet.moved()
+        elif action is None or not action.intervenes:
+            self._quiet.looked(id)
+        else:
+            writing = self._quiet.intervenes(id, action.group) or writing
         if action is not None and action.intervenes and (writing or self._board.tiny):
-            self._refuse(action, writing)
+            self._refuse(action)
         elif action is None:
             self.say(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches", "attention")
         elif (decide := DECIDES.get(id)) is not None:
@@ -232,23 +241,25 @@ class FleetScreen(Reading):
             LOOKS[id](self)
         self.paint()
 
-    def _refuse(self, action: Action, writing: bool) -> None:
+    def _refuse(self, action: Action) -> None:
         """Say why no key intervenes now, whatever it is aimed at."""
         named = f"{self._keys.shown(action.id)} {action.label}"
-        if writing:
-            text = f"{named}: you were writing just now: pause for a moment, then again"
-            self.say(text, "attention", lambda: self._quiet.waits)
-        else:
+        if self._board.tiny:
             self.say(f"{named}: nothing can be read here", "attention", lambda: self._board.tiny)
+        else:
+            self.say(f"{named}: {WRITING}", "attention", lambda: self._quiet.waits)
 
     @property
     def writing(self) -> bool:
         """May what is pressed still belong to a text that was written? Then nothing intervenes."""
         return self._quiet.waits
 
-    def on_key(self) -> None:
-        """A key that does nothing may belong to what was written as well."""
+    def on_key(self, event: events.Key) -> None:
+        """A key that does nothing may belong to what was written as well, or to what is written by mistake."""
         self._quiet.pressed()
+        drawer = self._board.drawer
+        if event.is_printable and not (drawer is not None and drawer.is_open):
+            self._quiet.strayed(event.key)
 
     def on_paste(self) -> None:
         """Pasted where no text is asked for: what comes behind it is no key."""

@@ -102,3 +102,21 @@ LOOKS: Final[Mapping[str, Callable[[Reading], None]]] = MappingProxyType(
         "copy": lambda screen: screen.copy(),
     }
 )
+
+MOVES: Final = frozenset(
+    {
+        "open",
+        "back",
+        "down",
+        "up",
+        "page_down",
+        "page_up",
+        "last",
+        "first",
+        "left",
+        "right",
+        "focus_next",
+        "focus_previous",
+    }
+)
+"""Keys that are pressed again and again, fast, in front of one that intervenes."""

@@ -62,8 +62,9 @@ class Writing(Lookout):
         written, self._written = self._written, None
         self.remove_class("-writing")
         self.deafen(False)
-        # What is typed on behind it is no key.
-        self.text_closed()
+        if taken or self._box.typed:
+            # What is typed on behind it is no key.
+            self.text_closed()
         if written is not None and not taken:
             written.left()
 

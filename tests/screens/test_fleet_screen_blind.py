@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from console.screens.quiet import QUIET_MS
+from console.screens.quiet import QUIET_MS, WORD_MS
 from console.screens.too_small import TooSmall
 from tests.screens.stage import SMALL
 from tests.screens.staged import ALLOW, DENY, WIDE, Stage, staged
@@ -69,7 +69,7 @@ async def test_who_types_on_behind_a_text_box_decides_nothing(stage: Stage, end:
     await type_on(stage, "maybe approve and deny Xy Rx")
     assert [intent.primitive for intent in stage.sent] == ([Primitive.SEND] if end == "enter" else [])
     assert stage.console.asking == ""
-    assert "you were writing just now: pause for a moment" in stage.said
+    assert "you were writing just now: keys act again 0.7 s after" in stage.said
     await stage.show(ms=QUIET_MS)
     assert "you were writing" not in stage.said
     await stage.press("a")
@@ -81,7 +81,7 @@ async def test_each_key_begins_the_pause_once_more_and_looking_around_works_at_o
     stage.host.session("beta")
     await stage.show()
     await stage.console.select("alpha")
-    await stage.press("s", "escape")
+    await stage.press("s", "x", "escape")
     await stage.press("j")
     selected = stage.console.app.fleet_screen.selected
     assert selected is not None
@@ -93,6 +93,57 @@ async def test_each_key_begins_the_pause_once_more_and_looking_around_works_at_o
     await stage.show(ms=QUIET_MS)
     await stage.press("p")
     assert [intent.target.session for intent in stage.sent] == ["alpha"]
+
+
+@pytest.mark.parametrize("opens", ["s", "D", "colon", "slash"])
+async def test_a_box_that_is_left_as_it_was_opened_leaves_no_pause(stage: Stage, opens: str) -> None:
+    await carded(stage)
+    await stage.press(opens, "escape")
+    await stage.show(ms=WORD_MS)
+    await stage.press("p")
+    assert [intent.primitive for intent in stage.sent] == [Primitive.PAUSE]
+
+
+@pytest.mark.parametrize("opens", ["s", "D", "colon", "slash"])
+async def test_a_box_in_which_something_was_written_and_deleted_leaves_the_pause(stage: Stage, opens: str) -> None:
+    await carded(stage)
+    await stage.press(opens, "e", "backspace", "escape")
+    await stage.show(ms=WORD_MS)
+    await stage.press("p")
+    assert "keys act again 0.7 s after the last one" in stage.said
+    assert not stage.sent
+
+
+# --- written where nothing is asked for ----------------------------------------------------
+
+
+@pytest.mark.parametrize("ms", [0, 90, 250])
+@pytest.mark.parametrize("text", ["the agent asks: pause, deny or resume? X y", "look again, then Stop it please"])
+async def test_a_sentence_starts_nothing(stage: Stage, text: str, ms: int) -> None:
+    await carded(stage)
+    await type_on(stage, text, ms)
+    assert not stage.sent
+    assert stage.console.asking == ""
+    await stage.press("p")
+    assert "you were writing just now" in stage.said
+    await stage.show(ms=QUIET_MS)
+    await stage.press("a")
+    assert len(stage.sent) == 1
+
+
+async def test_a_sentence_that_begins_with_a_key_does_no_more_than_that(stage: Stage) -> None:
+    await carded(stage)
+    await type_on(stage, "pause and deny this Xy")
+    assert [intent.primitive for intent in stage.sent] == [Primitive.PAUSE]
+    assert stage.console.asking == ""
+
+
+@pytest.mark.parametrize("keys", ["jjjp", "jjjjGgp", "ip", "pp", "vvvp", "jkjkx"])
+async def test_a_key_that_is_meant_acts_at_once_behind_any_others(stage: Stage, keys: str) -> None:
+    stage.host.session()
+    await stage.show()
+    await type_on(stage, keys, ms=40)
+    assert stage.sent
 
 
 async def test_a_text_box_whose_request_has_ended_leaves_the_same_pause(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.fleet.facts import RequestKey
+from console.screens.quiet import WORD_MS
 from tests.screens.stage import SessionKey, StagedHost
 from tests.screens.staged import ALLOW, DENY, SURE, WIDE, Stage, staged
 from watchfloor.protocol import model as m
@@ -29,7 +30,7 @@ async def test_a_key_typed_ahead_does_not_decide_a_card_that_has_just_come_up(st
     stage.host.ask(options=(ALLOW, DENY))
     await stage.show()
     await stage.press("i")
-    for key in "ad":
+    for key in "aa":
         await stage.press(key)
         assert "not armed yet" in stage.said
         assert not stage.sent
@@ -138,6 +139,7 @@ async def test_one_key_never_stands_for_a_wider_option(stage: Stage) -> None:
     await stage.press("d")
     assert "no way to deny it" in stage.said
     assert "d deny" not in stage.console.footer
+    await stage.show(ms=WORD_MS)
     await stage.press("A")
     assert "it stays in force after this session" in stage.console.asking
     await stage.press("1")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.demo.process import DemoProcess
+from console.screens.quiet import WORD_MS
 from tests.screens.stage import LARGE, SMALL, SessionKey
 from tests.screens.staged import ALLOW, DENY, Stage, staged
 from tests.screens.widget_kit import check_harmless, lines, strips
@@ -37,6 +38,7 @@ async def test_a_source_that_is_not_heard_is_not_commanded(stage: Stage) -> None
     stage.host.contact(Contact.LOST, "connection reset", tries=2)
     await stage.show(ms=1_000)
     for key in ("a", "p", "X"):
+        await stage.show(ms=WORD_MS)
         await stage.press(key)
         assert "contact with local was lost" in stage.said
     assert not stage.sent
