@@ -36,7 +36,17 @@ async def _list(args: Namespace, record: Record, show: Callable[[Link], None]) -
         if args.verb == "requests":
             await link.until(link.read_up, "send its requests")
         show(link)
+        _tell_left_out(link)
     return OK
+
+
+def _tell_left_out(link: Link) -> None:
+    """What could not be read is never left out in silence."""
+    source = link.source
+    if source.fault_count:
+        many = "one thing" if source.fault_count == 1 else f"{source.fault_count:,} things"
+        reason = f": {source.faults[-1].reason}" if source.faults else ""
+        out.note(f"{many} that {source.shown} sent could not be read{reason}")
 
 
 # --- sessions ------------------------------------------------------------------------------
@@ -73,7 +83,8 @@ def _sessions_json(link: Link) -> None:
 def _sessions_table(link: Link) -> None:
     rows = [_session_row(link, session) for session in link.sessions()]
     if not rows:
-        out.note(f"{link.source.shown} has no sessions")
+        if not link.source.fault_count:
+            out.note(f"{link.source.shown} has no sessions")
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     out.table(("STATE", "SESSION", "NAME", "TRY", "NEEDS", "CAN", "LAST"), rows, width=width)
