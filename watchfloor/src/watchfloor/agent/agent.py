@@ -230,6 +230,14 @@ class Agent:
         runs.keep_secret(session)
         return outcome
 
+    async def answer_child_approval(self, child: str, request: str, approved: bool) -> bool:
+        """Decide an approval of a child on the agent's host, in this process or another: `Host.answer_child_approval`.
+
+        False where there is no host.
+        """
+        host = self.runtime.host
+        return await host.answer_child_approval(child, request, approved) if host is not None else False
+
     # --- live agents
 
     def spawn(self, session: Session | None = None, *, name: str | None = None, host: Host | None = None) -> LiveAgent:

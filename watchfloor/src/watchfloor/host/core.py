@@ -161,6 +161,10 @@ class HostCore:
             raise KeyError(session)
         return core
 
+    def traits(self, session: str) -> Traits:
+        """How the session behaves. Raises KeyError."""
+        return self._entry(session).traits
+
     def profile(self, session: str, capabilities: Capabilities, traits: Traits, now: int) -> list[HostEffect]:
         """A mirrored session advertises this now, and behaves like this."""
         entry = self._entry(session)

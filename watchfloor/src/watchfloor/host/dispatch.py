@@ -57,6 +57,7 @@ class Dispatch:
 
     def command(self, client: Connection, command: Command, now: int) -> Dispatched:
         """Carry out a command, forward it, or say why not."""
+        by = command.by if client.principal.vouches and command.by else client.name
         if not client.may_intervene:
             handled = Handled(OutcomeKind.NOT_PERMITTED, reason=f"{client.name} may only watch")
             return Dispatched(outcome=outcome_of(command, handled, now, None), conns=[client.id])
@@ -70,14 +71,14 @@ class Dispatch:
         entry = self._roster.get(command.session)
         if entry is None:
             gone = Handled(OutcomeKind.STALE_TARGET, reason=f"this host has no session '{shown(command.session)}'")
-            return self._settled(command, client.name, gone, [client.id], now)
-        done = execute(entry.core, command, client.name, now, self._between)
+            return self._settled(command, by, gone, [client.id], now)
+        done = execute(entry.core, command, by, now, self._between)
         if isinstance(done, Forwarded):
-            self._under_way[command.id] = UnderWay(command, client.name, [client.id])
-            return Dispatched(done.effects, forward=Forward(command, client.name))
+            self._under_way[command.id] = UnderWay(command, by, [client.id])
+            return Dispatched(done.effects, forward=Forward(command, by))
         if isinstance(command.do, DoStop) and done.applied:
             done.info.update(self._living_children(entry.id))
-        return self._settled(command, client.name, done, [client.id], now)
+        return self._settled(command, by, done, [client.id], now)
 
     def answered(self, command: str, handled: Handled, now: int) -> Dispatched:
         """What the foreign system made of a forwarded command; nothing where none of this id is under way."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from watchfloor.host.principals import Principal, Principals
-from watchfloor.words import PROTOCOL
+from watchfloor.words import PROTOCOL, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Door:
     origins: Collection[str] = ()
     hosts: Collection[str] = ()
 
-    def admit(self, headers: Iterable[tuple[str, str]]) -> Principal | Refusal:
-        """The principal of a request, or why it is refused."""
+    def admit(self, headers: Iterable[tuple[str, str]], *, joins: bool = False) -> Principal | Refusal:
+        """The principal of a request, or why it is refused. `joins`: it is a process that wants to join its agents."""
         values: dict[str, list[str]] = {}
         for name, value in headers:
             values.setdefault(name.lower(), []).append(value)
@@ -46,7 +46,13 @@ class Door:
             return Refusal(400, f"no common subprotocol: this host speaks {PROTOCOL}\n")
         authorization = values.get("authorization", [])
         principal = self.principals.admit(authorization[0] if len(authorization) == 1 else None)
-        return principal if principal is not None else Refusal(401, "missing or unknown token\n")
+        if principal is None:
+            return Refusal(401, "missing or unknown token\n")
+        if joins and principal.role is Role.OBSERVER:
+            return Refusal(403, "refused: this token may only watch\n")
+        if not joins and principal.role is Role.AGENT:
+            return Refusal(403, "refused: this token is that of an agent, which joins at the path /agent\n")
+        return principal
 
     def _is_ours(self, host: str) -> bool:
         name = host_name(host)

@@ -26,11 +26,11 @@ KEYS: Final = 20_000
 """Events of a session whose identity is remembered, so that a replay of them is dropped."""
 
 _FOUND_OUT: Final = frozenset({"id", "epoch", "head", "last", "profile", "requests"})
-_SETTABLE: Final = frozenset(Summary.model_fields) - _FOUND_OUT
+SETTABLE: Final = frozenset(Summary.model_fields) - _FOUND_OUT
 _DEFAULTS: Final = {
     name: field.get_default(call_default_factory=True)
     for name, field in Summary.model_fields.items()
-    if name in _SETTABLE
+    if name in SETTABLE
 }
 _TOLD_AS_EVENT: Final = frozenset({"lifecycle", "pending", "attempt"})
 _ASKED: Final = (RequestState.OPEN, RequestState.UNCONFIRMED, RequestState.UNREAD)
@@ -94,7 +94,7 @@ class MirrorSession:
         `since` follows the lifecycle where it is not given. Raises ValueError for a field that cannot be set here, and
         for a value that it cannot hold.
         """
-        unknown = fields.keys() - _SETTABLE
+        unknown = fields.keys() - SETTABLE
         if unknown:
             raise ValueError(f"not fields of a mirrored summary: {', '.join(sorted(unknown))}")
         # Read before it is kept: a value that no summary can hold must not surface at the next flush.
@@ -132,6 +132,10 @@ class MirrorSession:
         if event.item is not None:
             self.streams.close(event.item)
         return [self._publish(within(event), now)]
+
+    def has(self, key: str) -> None:
+        """An event with this key was emitted before."""
+        self._keys[key] = None
 
     def saw(self, key: str) -> bool:
         """Was an event with this key emitted, as far as is remembered?"""

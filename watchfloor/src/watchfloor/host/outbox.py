@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 
 MAX_BYTES: Final = 8 * 1024 * 1024
@@ -28,7 +28,7 @@ class Outbox:
 
     def __init__(
         self,
-        ws: ServerConnection,
+        ws: Connection,
         more: Callable[[], bool],
         *,
         max_bytes: int = MAX_BYTES,

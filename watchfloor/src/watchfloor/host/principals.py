@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,8 @@ class Principal:
 
     name: str = ""
     role: Role = Role.OPERATOR
+    vouches: bool = False
+    """It says in whose name it gives its commands: the host that this one has joined."""
 
 
 class Principals:
@@ -26,8 +29,15 @@ class Principals:
 
     def __init__(self, tokens: Mapping[str, Principal] | None = None) -> None:
         self._tokens = {token.encode(): principal for token, principal in (tokens or {}).items()}
+        self._minted: dict[bytes, Principal] = {}
         if b"" in self._tokens:
             raise ValueError("an empty token would let everybody in")
+
+    def mint(self, principal: Principal) -> str:
+        """A new token, which stands for this as long as the host lives. Whoever needs none needs none afterwards."""
+        token = secrets.token_urlsafe(24)
+        self._minted[token.encode()] = principal
+        return token
 
     @property
     def open(self) -> bool:
@@ -50,7 +60,7 @@ class Principals:
             return None
         given = authorization[len(_BEARER) :].strip().encode("utf-8", "replace")
         found: Principal | None = None
-        for token, principal in self._tokens.items():
+        for token, principal in (*self._tokens.items(), *self._minted.items()):
             # All are compared, each in constant time, so that the time taken tells nothing.
             if hmac.compare_digest(token, given):
                 found = principal

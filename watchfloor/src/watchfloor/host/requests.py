@@ -21,7 +21,7 @@ from watchfloor.host.quoting import shown
 from watchfloor.protocol.frames import DoAnswer, DoApprove
 from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Decision, Option, RequestModel, RequestRef, Subject
-from watchfloor.words import OptionKind, OutcomeKind, Primitive, RequestKind, RequestState
+from watchfloor.words import OptionKind, OutcomeKind, Primitive, RequestKind, RequestState, Scope
 
 REMEMBERED: Final = 500
 """Requests of a session that are still known after their end."""
@@ -215,6 +215,11 @@ class Requests:
             self._ended.popitem(last=False)
         return entry.request
 
+    def reopen(self, id: str) -> None:
+        """A request that ended here is open all the same: its id may ask anew."""
+        if self._ended.pop(id, None) is not None:
+            self._used.discard(id)
+
     def forget(self, id: str) -> None:
         """Take an open request back as if it had never been asked, so that its id may ask anew."""
         if self._open.pop(id, None) is not None:
@@ -284,6 +289,14 @@ class Requests:
         request = self.end(entry.subject.id, RequestState.RESOLVED, decision, "")
         assert request is not None  # noqa: S101 - the entry was found among the open ones
         return Taken(request, option, kind, decision, text, fields)
+
+
+def narrowest(subject: Subject, *, approved: bool) -> Option | None:
+    """The option that allows this once and no more, or (not `approved`) one that denies; None where there is none."""
+    if not approved:
+        return next((option for option in subject.options if option.kind is OptionKind.DENY), None)
+    allows = [o for o in subject.options if o.kind is OptionKind.ALLOW and not o.persists]
+    return next((option for option in allows if option.scope is Scope.ONCE), None)
 
 
 def _bounded(note: str) -> str:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from watchfloor import runtime
+from watchfloor.connector import Target
 from watchfloor.errors import StaleTarget, WatchfloorError
 from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage, Rest
 from watchfloor.host.core import HEARTBEAT_S, HELLO_S, HostCore
@@ -23,6 +24,7 @@ from watchfloor.host.effects import (
     EndAttempt,
     Forget,
     ForkSession,
+    Forward,
     Handled,
     HostEffect,
     SendFrame,
@@ -30,24 +32,29 @@ from watchfloor.host.effects import (
     Tell,
 )
 from watchfloor.host.handshake import Door
+from watchfloor.host.joining import Joining, Joins, invitation
 from watchfloor.host.live import LiveAgent
 from watchfloor.host.log import EventLog, MemoryLog
 from watchfloor.host.mailbox import Letter, number_of
+from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.outbox import MAX_BYTES, MIN_BYTES
 from watchfloor.host.principals import Principal, Principals
 from watchfloor.host.program_queries import Answers, ProgramQueries
+from watchfloor.host.requests import narrowest
 from watchfloor.host.runner import Runner
 from watchfloor.host.serving import Serving
 from watchfloor.host.session import SessionCore
 from watchfloor.host.waiting import Waiting
 from watchfloor.protocol.events import Child
-from watchfloor.protocol.frames import Do, DoFork, HostInfo
+from watchfloor.protocol.frames import Do, DoApprove, DoFork, HostInfo
 from watchfloor.protocol.model import Capabilities
-from watchfloor.words import Delivery
+from watchfloor.words import Delivery, Role
 
 FLUSH_S: Final = 0.01
 """Events are gathered this long into one frame."""
 TICK_S: Final = 0.1
+LOST_AFTER_S: Final = 5.0
+"""Seconds after which a process that had joined, and is lost, counts as gone."""
 
 
 def wall_clock() -> int:
@@ -64,7 +71,8 @@ class Host:
     `SqliteLog` keeps them in a file) and is closed with the host. `hello_s`: how long a client may say nothing
     after it has connected. `queue_bytes`: what may wait for one client before it is closed as too slow, at least
     2 MiB. `queries`: further questions that clients may ask, by their names, each with the async function that
-    answers it; one of a name that the host answers by itself takes its place.
+    answers it; one of a name that the host answers by itself takes its place. `lost_after_s`: how long a process that
+    had joined may be lost before what it asked is withdrawn.
 
         async with Host(name="build") as host:
             host.add(harness, name="deploy", text="Deploy the site")
@@ -84,6 +92,7 @@ class Host:
         hello_s: float = HELLO_S,
         queue_bytes: int = MAX_BYTES,
         queries: Mapping[str, Answers] | None = None,
+        lost_after_s: float = LOST_AFTER_S,
     ) -> None:
         if queue_bytes < MIN_BYTES:
             raise ValueError(f"queue_bytes must be at least {MIN_BYTES}: the past is sent in slices")
@@ -93,10 +102,13 @@ class Host:
         self._core = HostCore(info, log, heartbeat_s=heartbeat_s, hello_s=hello_s, queries=queries)
         self._asking = ProgramQueries(self, queries)
         self._clock = clock
-        door = Door(Principals(tokens), origins, hosts)
-        self._only_token = door.principals.only_token
+        self._principals = Principals(tokens)
+        door = Door(self._principals, origins, hosts)
+        self._only_token = self._principals.only_token
         self._serving = Serving(self, door, queue_bytes)
         self._runner = Runner(self)
+        self._joins = Joins(self, lost_after_s)
+        self._joined: list[Joining] = []
         self._url: str | None = None
         self._announced: Path | None = None
         self._announce_fault: str | None = None
@@ -289,7 +301,10 @@ class Host:
         if session not in self._core.roster:
             raise StaleTarget(f"this host has no session {session!r}")
         async with self._waiting.for_other(waiter, session):
-            core = await self.wait(session)
+            try:
+                core = await self.wait(session)
+            except KeyError:
+                raise StaleTarget(f"another process runs {session!r}: it cannot be waited for here") from None
         return Rest(core.lifecycle, core.last_words(), core.error)
 
     @asynccontextmanager
@@ -321,6 +336,52 @@ class Host:
                 self._announce_fault = str(fault)
         return self._url
 
+    @property
+    def joins(self) -> Joins:
+        """The processes that have joined this host."""
+        return self._joins
+
+    def invite(self, parent: str | None = None, *, name: str = "child") -> dict[str, str]:
+        """The environment by which a process of this machine joins this host with its agents, as children of `parent`.
+
+        Its token admits agents alone. `watchfloor.host.joining.invited` reads it there. Raises WatchfloorError
+        before `serve`.
+        """
+        token = self._principals.mint(Principal(name, Role.AGENT))
+        return invitation(self.url, token, parent)
+
+    async def join(self, target: Target) -> None:
+        """Have the sessions of this host be sessions of another one as well: operators there watch and steer them.
+
+        Where the connection is lost it is dialled again, until this host is closed. Raises ConnectionFailed.
+        """
+        whom = Principal(role=Role.OPERATOR, name=target.name, vouches=True)
+        joining = Joining(target, lambda ws: self._serving.speak(ws, whom))
+        await joining.begin()
+        self._joined.append(joining)
+
+    async def answer_child_approval(
+        self, child: str, request: str, approved: bool, *, by: str | None = None, note: str | None = None
+    ) -> bool:
+        """Decide an approval of a child, wherever it runs: by the option that allows it once, or one that denies it.
+
+        True only where the decision was delivered to a request that was open; False, and never an exception, for a
+        request that is not there, was decided, has expired or has no such option, and for a child that cannot be told.
+        """
+        entry = self._core.roster.get(child)
+        found = entry.core.requests.open() if entry is not None else []
+        asked = next((one for one in found if one.subject.get("id") == request), None)
+        if entry is None or asked is None:
+            return False
+        option = narrowest(asked.read(), approved=approved)
+        if option is None:
+            return False
+        do = DoApprove(request=request, option=option.id, digest=asked.digest, note=note)
+        who = by or self._core.info.name
+        if isinstance(entry.core, MirrorSession):
+            return (await self._joins.command(child, do, who)).applied
+        return self.command(child, do, by=who).applied
+
     async def close(self) -> None:
         """End all attempts and connections. Clients are told that the host drains (1012)."""
         if self._announced is not None:
@@ -337,7 +398,10 @@ class Host:
         self._closed = True
         if self._flush is not None:
             self._flush.cancel()
+        await self._joins.close()
         await self._serving.close()
+        for joining in self._joined:
+            await joining.close()
         self._core.log.close()
 
     def unready(self) -> str | None:
@@ -350,6 +414,8 @@ class Host:
         """Carry out what the core decided."""
         for effect in effects:
             match effect:
+                case Forward():
+                    self._joins.forward(effect)
                 case SendFrame() | Close():
                     self._serving.perform(effect)
                 case Tell() | StartAttempt() | EndAttempt() | CompactNow():
@@ -398,6 +464,7 @@ class Host:
             due = self._core.next_due()
             if due is None or due <= self.now():
                 self.perform(self._core.tick(self.now()))
+            self._joins.tick(self.now())
             await asyncio.sleep(TICK_S)
 
 

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
+from websockets.asyncio.connection import Connection
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
@@ -18,10 +19,12 @@ from websockets.typing import Subprotocol
 from watchfloor.errors import AddressInUse, WatchfloorError
 from watchfloor.host.effects import Close, SendFrame
 from watchfloor.host.handshake import Door, Refusal, is_loopback
+from watchfloor.host.joining import PATH, Joins
 from watchfloor.host.outbox import Outbox
 from watchfloor.host.port import PortHost
 from watchfloor.host.principals import Principal
 from watchfloor.logs import logger
+from watchfloor.protocol.codec import MAX_RECEIVE
 from watchfloor.protocol.frames import Events
 from watchfloor.words import PROTOCOL
 
@@ -40,6 +43,9 @@ _quiet.propagate = False
 
 class ServingHost(PortHost, Protocol):
     """What the connections need of their host."""
+
+    @property
+    def joins(self) -> Joins: ...
 
     def unready(self) -> str | None: ...
 
@@ -115,7 +121,7 @@ class Serving:
             self._host.core.lagging(effect.conn, now)
 
     def _admit(self, ws: ServerConnection, request: Request) -> Response | None:
-        admitted = self._door.admit(request.headers.raw_items())
+        admitted = self._door.admit(request.headers.raw_items(), joins=_joins(request))
         if isinstance(admitted, Refusal):
             response = ws.respond(admitted.status, admitted.text)
             if admitted.status == 401:
@@ -127,10 +133,20 @@ class Serving:
         return None
 
     async def _client(self, ws: ServerConnection) -> None:
+        principal = self._admitted.pop(ws)
+        if ws.request is not None and _joins(ws.request):
+            # It is the host of this connection, and sends what hosts send.
+            ws.protocol.max_message_size = MAX_RECEIVE
+            await self._host.joins.serve(ws, principal)
+        else:
+            await self.speak(ws, principal)
+
+    async def speak(self, ws: Connection, principal: Principal) -> None:
+        """Be the host of a connection until it ends."""
         self._connections += 1
         conn = f"c{self._connections}"
         outbox = Outbox(ws, lambda: self._more(conn), max_bytes=self._queue_bytes)
-        self._host.core.connect(conn, self._admitted.pop(ws), self._host.now())
+        self._host.core.connect(conn, principal, self._host.now())
         self._outboxes[conn] = outbox
         writer = asyncio.create_task(outbox.run(), name=f"writer of {conn}")
         try:
@@ -151,3 +167,8 @@ class Serving:
             return False
         self._host.perform(self._host.core.pull(conn, self._host.now()))
         return True
+
+
+def _joins(request: Request) -> bool:
+    """Is it a process that dials in with its agents?"""
+    return request.path.partition("?")[0].endswith(PATH)

@@ -215,6 +215,8 @@ class Command(Frame):
     session: str
     attempt: int | None = None
     turn: str | None = None
+    by: str | None = None
+    """In whose name, where the host that an agent has joined hands it on; anybody else's is not heeded."""
     do: Annotated[Do | UnknownDo, Field(union_mode="left_to_right")]
 
 
