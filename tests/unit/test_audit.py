@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.audit import Audit, verify
+from console.audit import Audit, sealed, verify
 
 NOW = 1_700_000_000_000
 
@@ -38,6 +38,7 @@ def test_a_line_says_who_asked_for_what(tmp_path: Path) -> None:
     audit.write("outcome", "c1", {"outcome": "applied", "reason": None, "info": {"ref": "#1"}})
 
     first, second = _lines(audit)
+    assert first.pop("self").startswith("sha256:")
     assert first == {
         "n": 1,
         "at": NOW,
@@ -87,14 +88,22 @@ def test_a_changed_line_is_found(tmp_path: Path, line: int) -> None:
     lines = audit.path.read_text().splitlines(keepends=True)
     lines[line] = lines[line].replace('"by":"ann"', '"by":"bob"')
     audit.path.write_text("".join(lines))
-
     found = verify(audit.path)
-    if line == 2:
-        # Nothing follows the newest line yet; it is bound by the next one.
-        assert audit.write("requested", "next", {})
-        found = verify(audit.path)
-    assert found.lines == line + 1
-    assert found.fault == f"line {line + 2}: it does not follow the line before: one of the two was changed"
+    assert (found.lines, found.fault) == (line, f"line {line + 1}: it was changed")
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_line_that_was_written_anew_with_a_hash_of_its_own_is_found_by_the_next(tmp_path: Path, line: int) -> None:
+    audit = _three(tmp_path)
+    lines = audit.path.read_bytes().splitlines(keepends=True)
+    forged = json.loads(lines[line])
+    del forged["self"]
+    forged["by"] = "bob"
+    lines[line] = sealed(json.dumps(forged, separators=(",", ":")).encode()) + b"\n"
+    audit.path.write_bytes(b"".join(lines))
+    assert verify(audit.path).fault == (
+        f"line {line + 2}: it does not follow the line before: one of the two was written anew"
+    )
 
 
 @pytest.mark.parametrize("line", [0, 1])
@@ -103,16 +112,63 @@ def test_a_removed_line_is_found(tmp_path: Path, line: int) -> None:
     lines = audit.path.read_text().splitlines(keepends=True)
     del lines[line]
     audit.path.write_text("".join(lines))
-    assert verify(audit.path).fault == f"line {line + 1}: it should be number {line + 1}"
+    assert verify(audit.path).fault == (
+        f"line {line + 1}: it is number {line + 2}: line {line + 1} is missing before it"
+    )
 
 
-def test_a_torn_end_is_found(tmp_path: Path) -> None:
+def test_moved_and_repeated_lines_are_found(tmp_path: Path) -> None:
+    audit = _three(tmp_path)
+    one, two, three = audit.path.read_text().splitlines(keepends=True)
+    audit.path.write_text(one + three + two)
+    assert verify(audit.path).fault == "line 2: it is number 3: line 2 is missing before it"
+    audit.path.write_text(one + two + two + three)
+    assert verify(audit.path).fault == "line 3: it is number 2: it was moved here, or stands here again"
+
+
+def test_a_torn_end_is_found_and_told_from_a_touched_line(tmp_path: Path) -> None:
     audit = _three(tmp_path)
     raw = audit.path.read_bytes()
-    audit.path.write_bytes(raw[:-1])
-    assert verify(audit.path).fault == "line 3: it is cut off"
-    audit.path.write_bytes(raw[:-20])
-    assert verify(audit.path).fault == "line 3: it is not JSON"
+    for cut in (1, 20):
+        audit.path.write_bytes(raw[:-cut])
+        found = verify(audit.path)
+        assert (found.lines, found.fault, found.torn) == (2, "line 3: it is cut off", True)
+
+
+@given(data=st.data())
+def test_any_change_of_any_byte_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    audit = _three(tmp_path_factory.mktemp("audit"))
+    raw = bytearray(audit.path.read_bytes())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda value: value != raw[at]))
+    raw[at] = byte
+    audit.path.write_bytes(bytes(raw))
+    assert verify(audit.path).fault is not None
+
+
+@given(data=st.data())
+def test_any_other_order_and_any_subset_but_a_shorter_end_is_found(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    audit = _audit(tmp_path_factory.mktemp("audit"))
+    for n in range(5):
+        audit.write("requested", f"c{n}", {})
+    lines = audit.path.read_bytes().splitlines(keepends=True)
+    kept = data.draw(st.lists(st.sampled_from(range(5)), max_size=7))
+    audit.path.write_bytes(b"".join(lines[n] for n in kept))
+    whole = kept == list(range(len(kept)))
+    assert (verify(audit.path).fault is None) is whole
+
+
+def test_the_first_line_names_the_ends_of_the_files_before(tmp_path: Path) -> None:
+    first = _three(tmp_path)
+    second = _audit(tmp_path)
+    second.write("requested", "x", {})
+    second.write("requested", "y", {})
+    one, two = _lines(second)
+    assert one["after"] == {first.path.name: [3, verify(first.path).hashes[-1]]}
+    assert "after" not in two
+    assert "after" not in _lines(first)[0]
 
 
 @given(text=st.text(max_size=200))
