@@ -2,7 +2,8 @@
 
 Threads have no model: a test says what happens in them (`begin_turn`, `ask`, `item`, …). Every client hears of all
 threads; the rest comes to those who resumed one. The first answer to a request counts, whoever gave it, and a late one
-is dropped without a word. `refuse` and `silent` make single methods fail or never answer.
+is dropped without a word. `refuse` and `silent` make single methods fail or never answer, `slow` has them wait for an
+event; `kinds` are the only kinds of threads that it knows.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class FakeCodex:
         self.late: list[Frame] = []
         self.refuse: dict[str, Frame] = {}
         self.silent: set[str] = set()
+        self.slow: dict[str, asyncio.Event] = {}
+        self.kinds: set[str] | None = None
         self.methods = list(METHODS)
         self.page = 1000
         self.port = 0
@@ -89,6 +92,7 @@ class FakeCodex:
         self._clients: dict[ServerConnection, set[str]] = {}
         self._server: Server | None = None
         self.calls_moved = asyncio.Event()
+        self._waiting: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -164,6 +168,29 @@ class FakeCodex:
     async def end_command(self, thread: str, status: str, item: str = "call-1") -> None:
         command = {"type": "commandExecution", "id": item, "command": "make", "cwd": "/srv", "status": status}
         await self.item(thread, command, ended=True)
+
+    async def delete(self, thread: str) -> None:
+        del self.threads[thread]
+        await self.tell_all("thread/deleted", threadId=thread)
+
+    async def drop(self) -> None:
+        """Lose the connections to all clients, and go on."""
+        for client in list(self._clients):
+            client.transport.abort()
+        self._clients.clear()
+
+    async def flood(self, thread: str, raw: list[str]) -> None:
+        """Frames to those who resumed the thread, as fast as they go."""
+        for client, joined in list(self._clients.items()):
+            if thread in joined:
+                for frame in raw:
+                    await client.send(frame)
+
+    async def joined(self, thread: str) -> None:
+        """Wait until a client that is connected has resumed the thread."""
+        while all(thread not in joined for joined in self._clients.values()):
+            self.calls_moved.clear()
+            await self.calls_moved.wait()
 
     async def called(self, method: str) -> None:
         """Wait until a client has called the method."""
@@ -252,6 +279,13 @@ class FakeCodex:
             known = ", ".join(f"`{name}`" for name in self.methods)
             words = f"Invalid request: unknown variant `{method}`, expected one of {known}"
             await self._send(client, {"id": id, "error": {"code": -32600, "message": words}})
+        elif self.kinds is not None and (new := set(params.get("sourceKinds", ())) - self.kinds):
+            known = ", ".join(f"`{kind}`" for kind in sorted(self.kinds))
+            words = f"Invalid request: unknown variant `{min(new)}`, expected one of {known}"
+            await self._send(client, {"id": id, "error": {"code": -32600, "message": words}})
+        elif method in self.slow and not self.slow[method].is_set():
+            self._waiting.add(task := asyncio.create_task(self._later(client, method, params, id)))
+            task.add_done_callback(self._waiting.discard)
         elif method in self.refuse:
             await self._send(client, {"id": id, "error": self.refuse[method]})
         else:
@@ -259,6 +293,12 @@ class FakeCodex:
             await self._send(client, {"id": id, "result": result})
             for late in after:
                 await self._send(client, late)
+
+    async def _later(self, client: ServerConnection, method: str, params: Frame, id: object) -> None:
+        await self.slow[method].wait()
+        result, after = self._result(client, method, params)
+        for frame in ({"id": id, "result": result}, *after):
+            await self._send(client, frame)
 
     async def _answered(self, frame: Frame) -> None:
         if all(frame["id"] not in of.pending for of in self.threads.values()):
@@ -286,6 +326,7 @@ class FakeCodex:
                 return {"thread": of.json()}, []
             case "thread/resume" if of is not None:
                 self._clients[client].add(of.id)
+                self.calls_moved.set()
                 if of.status["type"] == "notLoaded":
                     of.status = {"type": "idle"}
                 again = list(of.pending.values())

@@ -92,7 +92,8 @@ class CodexSource:
             await rpc.notify("initialized")
             self._mirror.host(version=_version(text(hello, "userAgent") or ""))
             self.feed.has = await self._methods(rpc)
-            self.feed.listed(await self._roster(rpc))
+            for _ in self.feed.listing(await self._roster(rpc)):
+                await asyncio.sleep(0)
         except TimeoutError:
             raise Unreachable(f"{where} takes connections, and does not answer") from None
         except CallRefused as refused:
@@ -313,12 +314,11 @@ class CodexSource:
 
     async def _past(self, rpc: Rpc, thread: Thread, *, again: bool = False) -> None:
         """Read the items that the server keeps of the thread, back to those that we have; `again`: the last page."""
-        if "thread/items/list" not in self.feed.has:
-            raise CallRefused.saying("the server has no list of what was said and done in a thread")
+        has_items = "thread/items/list" in self.feed.has
         entries: list[Json] = []
         cursor: object = None
         known = False
-        while len(entries) < PAST:
+        while has_items and len(entries) < PAST:
             params = {"threadId": thread.id, "limit": PAGE, "sortDirection": "desc"}
             answer = await rpc.call("thread/items/list", {**params, **({"cursor": cursor} if cursor else {})})
             page = each(answer, "data")
@@ -332,6 +332,8 @@ class CodexSource:
             params = {"threadId": thread.id, "limit": PAGE}
             turns = await self._pages(rpc, "thread/turns/list", params, most=PAGE if again or known else PAST)
         self.feed.past(thread, entries[::-1], turns, more=cursor is not None and not known)
+        if not has_items:
+            raise CallRefused.saying("the server has no list of what was said and done in a thread")
 
     async def _queue(self, thread: Thread) -> None:
         if "thread/queue/list" in self.feed.has:

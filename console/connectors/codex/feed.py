@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from console.connectors.codex import items, notes, threads
@@ -14,6 +14,9 @@ from console.connectors.web.reading import Json, number, part, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice, Reseeded
 from watchfloor.words import ReseedMode
+
+STEP = 20
+"""Threads that are listed at a time."""
 
 
 class Want(Enum):
@@ -42,6 +45,11 @@ class Feed:
 
     def listed(self, entries: Iterable[tuple[Json, bool]]) -> None:
         """All threads that there are, each with whether it is archived: the connection stands."""
+        for _ in self.listing(entries):
+            pass
+
+    def listing(self, entries: Iterable[tuple[Json, bool]]) -> Iterator[None]:
+        """The same in steps of a few milliseconds, between which others have their turn."""
         self.turns.lists_processes = "thread/backgroundTerminals/list" in self.has
         found: set[str] = set()
         for info, archived in entries:
@@ -49,6 +57,8 @@ class Feed:
             if id:
                 found.add(id)
                 self._known(info, archived=archived)
+                if len(found) % STEP == 0:
+                    yield
         for id in [id for id in self.threads if id not in found]:
             self._gone(id)
         self._mirror.keep_only(found)
