@@ -36,7 +36,8 @@ bench: run-env
 	.venv/bin/python -m benchmarks.transcript
 
 torture: dev-env
-	WATCHFLOOR_TORTURE=1 .venv/bin/python -m pytest -s tests/sockets/test_journal_cuts.py tests/sockets/test_journal_killed.py $(ARGS)
+	WATCHFLOOR_TORTURE=1 .venv/bin/python -m pytest -s -o faulthandler_timeout=0 \
+		tests/sockets/test_journal_cuts.py tests/sockets/test_journal_killed.py $(ARGS)
 
 screenshots: dev-env
 	.venv/bin/python -m tests.screens.screenshots $(ARGS)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from console.cli import interventions, out, values
+from console.cli import interventions, keeping, out, values
 from console.cli.exits import Usage
 from console.version import VERSION
 from watchfloor.text import Clean
@@ -247,6 +247,7 @@ def _records(verbs: Any) -> None:
 
 
 def _rest(verbs: Any) -> None:
+    keeping.arguments(lambda *words, **rest: _verb(verbs, *words, **rest), _token)
     _verb(verbs, "schema", "settings:schema", "print the JSON Schema of the protocol")
     config = _verb(verbs, "config", "settings:config", "say where the configuration is, write one, or check it")
     config.add_argument(

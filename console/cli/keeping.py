@@ -1,0 +1,37 @@
+"""What the verbs for what is kept understand: `journal`, `record` and `replay`. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from console.cli import values
+
+
+def arguments(add: Callable[..., Any], token: Callable[[Any], None]) -> None:
+    """Add the verbs by `add(name, handler, does)`; `token` adds the ways to name a token."""
+    _journal(add)
+
+
+def _journal(add: Callable[..., Any]) -> None:
+    verb = add(
+        "journal",
+        "journal:journal",
+        "look at what the console keeps of its sources",
+        epilog="Exit status: 0 in order, 2 not to be read, or not in order.",
+    )
+    verb.add_argument(
+        "what",
+        metavar="WHAT",
+        choices=("stats", "check", "prune", "export"),
+        help="stats: how much there is; check: is it in order; prune: let go of the oldest; export: print it as JSON, "
+        "one object a line",
+    )
+    verb.add_argument("--file", metavar="F", help="another file than the console's own")
+    verb.add_argument("--json", action="store_true", help="with stats and check: one JSON object")
+    verb.add_argument("--rebuild", metavar="F", help="with check: make a new journal F of what can still be read")
+    verb.add_argument("--days", metavar="N", type=values.number(0), help="with prune: keep what is no older")
+    verb.add_argument("--mb", metavar="N", type=values.number(1), help="with prune: keep no more than N megabytes")
+    verb.add_argument("--source", metavar="S", help="with export: of this source only")
+    verb.add_argument("--session", metavar="S", help="with export: of the session with this id only")
+    verb.add_argument("--raw", action="store_true", help="with export: known forms of secrets are not masked")
