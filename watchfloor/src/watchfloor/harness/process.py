@@ -10,6 +10,7 @@ only the leader's own group is known and the process table is not read.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import signal
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from watchfloor.errors import AgentError
-from watchfloor.harness import reaper
+from watchfloor.harness import reaper, terminal
 from watchfloor.harness.reaper import DEAD, HAS_PROCESS_TABLE
 
 CHUNK: Final = 64 * 1024
@@ -40,8 +41,9 @@ _Remove = Callable[[int], bool]
 _HALTED = frozenset("Tt")
 _DEAF = "D"
 
-WITHHELD: Final = frozenset({"WATCHFLOOR_TOKEN"})
-"""Variables that a program does not inherit: with an operator's token an agent could approve its own requests."""
+WITHHELD: Final = frozenset({"WATCHFLOOR_TOKEN", "WATCHFLOOR_JOIN_TOKEN"})
+"""Variables that a program does not inherit: with an operator's token an agent could approve its own requests, and with
+one that lets agents join it could pose as another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,9 @@ def exit_words(code: int) -> str:
 class Process:
     """A running program. Made by `spawn` on a running event loop; `reap` must be awaited in the end."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], lifeline: _Lifeline) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], lifeline: _Lifeline, ours: int | None = None) -> None:
         self._popen = popen
+        self._terminal = ours
         self._lifeline = lifeline
         self._loop = asyncio.get_running_loop()
         self.pid = popen.pid
@@ -100,15 +103,24 @@ class Process:
 
     @classmethod
     def spawn(
-        cls, argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, stdin: bool = False
+        cls,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bool = False,
+        size: tuple[int, int] | None = None,
     ) -> Process:
         """Start a program. `env` is the whole environment; None hands on our own except for what is `WITHHELD`.
 
+        `size`: on a terminal of so many columns and rows, which is its input and both of its outputs, as "stdout".
         Raises AgentError with one line that says why it cannot be started.
         """
         if not argv:
             raise AgentError("no program was given")
         given = {k: v for k, v in os.environ.items() if k not in WITHHELD} if env is None else dict(env)
+        if size is not None:
+            return cls._on_terminal(argv, cwd, given, size)
         lifeline = _Lifeline()
         try:
             popen = subprocess.Popen(
@@ -126,6 +138,30 @@ class Process:
             raise AgentError(_refusal(argv[0], cwd, error)) from error
         lifeline.hold(popen.pid)
         return cls(popen, lifeline)
+
+    @classmethod
+    def _on_terminal(
+        cls, argv: Sequence[str], cwd: str | None, env: Mapping[str, str], size: tuple[int, int]
+    ) -> Process:
+        if shutil.which(argv[0], path=env.get("PATH")) is None:
+            raise AgentError(f"cannot run {argv[0]!r}: there is no such program, or it may not be run by this user")
+        ours, its = os.openpty()
+        lifeline = _Lifeline()
+        try:
+            terminal.sized(ours, *size)
+            starter = [sys.executable, "-I", "-S", terminal.__file__]
+            popen = subprocess.Popen(
+                [*starter, *argv], stdin=its, stdout=its, stderr=its, cwd=cwd, env=dict(env), start_new_session=True
+            )
+        except (OSError, ValueError) as error:
+            lifeline.over()
+            os.close(ours)
+            raise AgentError(_refusal(argv[0], cwd, error)) from error
+        finally:
+            os.close(its)
+        lifeline.hold(popen.pid)
+        os.set_blocking(ours, False)
+        return cls(popen, lifeline, ours)
 
     def _watch(self) -> None:
         if hasattr(os, "waitid"):
@@ -230,6 +266,9 @@ class Process:
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 pipe.close()
+        if self._terminal is not None:
+            os.close(self._terminal)
+            self._terminal = None
         try:
             return self._popen.wait(_UNKILLABLE_S)
         except subprocess.TimeoutExpired:
@@ -240,24 +279,36 @@ class Process:
     async def read(self, stream: str) -> bytes:
         """The next bytes of "stdout" or "stderr", at most `CHUNK`; empty at its end."""
         pipe = self._popen.stdout if stream == "stdout" else self._popen.stderr
-        assert pipe is not None  # noqa: S101 - both are always pipes
+        if self._terminal is not None and stream != "stdout":
+            return b""
+        source = self._terminal if pipe is None else pipe.fileno()
+        assert source is not None  # noqa: S101 - there are pipes, or there is a terminal
         while True:
             try:
-                return os.read(pipe.fileno(), CHUNK)
+                return os.read(source, CHUNK)
             except BlockingIOError:
-                await self._ready(pipe.fileno(), self._loop.add_reader, self._loop.remove_reader)
+                await self._ready(source, self._loop.add_reader, self._loop.remove_reader)
+            except OSError as error:
+                if pipe is None and error.errno == errno.EIO:  # nobody has the terminal open any more
+                    return b""
+                raise
 
     async def write(self, data: bytes) -> None:
         """Write to the program's input, waiting while it does not read. Raises BrokenPipeError when it is closed."""
         pipe = self._popen.stdin
-        if pipe is None:
+        target = self._terminal if pipe is None else pipe.fileno()
+        if target is None:
             raise BrokenPipeError("the program has no input")
         rest = memoryview(data)
         while rest:
             try:
-                rest = rest[os.write(pipe.fileno(), rest) :]
+                rest = rest[os.write(target, rest) :]
             except BlockingIOError:
-                await self._ready(pipe.fileno(), self._loop.add_writer, self._loop.remove_writer)
+                await self._ready(target, self._loop.add_writer, self._loop.remove_writer)
+            except OSError as error:
+                if pipe is None and error.errno == errno.EIO:
+                    raise BrokenPipeError("the program has let go of its terminal") from None
+                raise
 
     async def _ready(self, fd: int, add: _Add, remove: _Remove) -> None:
         ready: asyncio.Future[None] = self._loop.create_future()

@@ -62,8 +62,9 @@ class ProgramHarness:
     `argv` is the program and its arguments; `cwd` the folder it runs in (else that of the session); `env` its whole
     environment (None: ours, without operator's tokens). `stdin` advertises `send`: a message is a line on its input,
     typed once, also over relaunches. `observe` advertises nothing. `grace_s` is the time between SIGTERM and SIGKILL.
-    `echo` gets the output as it comes; `ended` the return code (negative: the signal) once a run is over and all of
-    its output was passed on.
+    `terminal`: run it on a terminal of so many columns and rows, for one that behaves differently there. `echo` gets the
+    output as it comes; `ended` the return code (negative: the signal) once a run is over and all of its output was
+    passed on.
 
     An attempt ends with the program: completed on exit status 0, failed on any other, stopped when it was told to
     stop. What the program left behind in its session is ended too.
@@ -80,6 +81,7 @@ class ProgramHarness:
         grace_s: float = 5.0,
         echo: Echo | None = None,
         ended: Ended | None = None,
+        terminal: tuple[int, int] | None = None,
     ) -> None:
         self._argv = tuple(argv)
         self._cwd = cwd
@@ -87,6 +89,7 @@ class ProgramHarness:
         self._stdin = stdin
         self._echo = echo
         self._ended = ended
+        self._terminal = terminal
         self._grace_s = grace_s
         self._capabilities = Capabilities() if observe else _advertised(stdin=stdin)
         self._typed: dict[str, set[str]] = {}
@@ -109,7 +112,8 @@ class ProgramHarness:
 
     async def start(self, spec: AttemptSpec, port: SessionPort) -> ProgramSession:
         """Start the program. Raises AgentError with one line that says why it cannot be started."""
-        process = Process.spawn(self._argv, cwd=self._cwd or spec.cwd, env=self._env, stdin=self._stdin)
+        folder = self._cwd or spec.cwd
+        process = Process.spawn(self._argv, cwd=folder, env=self._env, stdin=self._stdin, size=self._terminal)
         typed = self._typed.setdefault(spec.session_id, set())
         session = ProgramSession(process, port, self._capabilities, self._grace_s, typed, self._echo, self._ended)
         session.begin(f"{shlex.join(self._argv)}  (process {process.pid})")
