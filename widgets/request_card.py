@@ -179,6 +179,11 @@ class RequestCard(LineView):
         """Was the end of this very request on the screen?"""
         return self._end_seen
 
+    @property
+    def begin_seen(self) -> bool:
+        """Was the beginning of this very request on the screen?"""
+        return self._begin_seen
+
     def refresh_card(self) -> None:
         """Take up what changed on the request.
 

@@ -13,8 +13,10 @@ from console.fleet.state import Session
 from console.fleet.store import Store
 from console.fleet.wording import TONE_OF, masked, name_of, one_line
 from watchfloor.text import Clean, numeral
+from watchfloor.words import Lifecycle
 
 MAIL_SHOWN: Final = 8
+_RUNS: Final = (Lifecycle.STARTING, Lifecycle.RUNNING, Lifecycle.WAITING)
 CHILDREN_SHOWN: Final = 8
 _MAIL_LINES: Final = 2
 
@@ -80,7 +82,8 @@ def _attempts(session: Session, attempts: Sequence[int], shown: int | None) -> l
         return []
     words = []
     for attempt in attempts:
-        notes = ["runs now"] if attempt == session.attempt else ["over, read only"]
+        now = "runs now" if session.lifecycle in _RUNS else session.lifecycle.value
+        notes = [now] if attempt == session.attempt else ["over, read only"]
         notes += ["shown alone"] if attempt == shown else []
         words.append(f"{numeral(attempt)}: {', '.join(notes)}")
     return _listed("attempts", words)

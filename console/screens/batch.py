@@ -17,7 +17,7 @@ from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.desk import Desk
 from console.screens.steering import changed, intent, whom, written
 from watchfloor.text import NOTHING, Clean, clean_line
-from watchfloor.words import Primitive
+from watchfloor.words import Lifecycle, Primitive
 from widgets.tones import Segment
 
 ACTS: Final[Mapping[str, Primitive]] = MappingProxyType(
@@ -89,6 +89,9 @@ def _preflight(
         gated = desk.gate(command)
         if isinstance(gated, Refusal):
             refused.append((Clean(f"not {whom(desk, session)}: {gated.reason}"), "quiet"))
+            continue
+        if primitive is Primitive.PAUSE and session.lifecycle is Lifecycle.PAUSED:
+            refused.append((Clean(f"not {whom(desk, session)}: paused already"), "quiet"))
             continue
         meant.append(Meant(command, gated.confirm))
         watched.append((name_of(session), changed(desk, session)))

@@ -34,6 +34,7 @@ from console.fleet.wording import clock_time, name_of
 from console.screens.availability import Standing
 from console.screens.footing import arrangement, footer_keys, hint, quiet_roster, unheard
 from console.screens.logbook import Logbook
+from console.screens.readable import Readable
 from console.screens.rule import Rule
 from console.screens.shown import Shown
 from console.screens.sizes import TINY
@@ -114,6 +115,8 @@ class Board:
         self.bound = False
         self.drawer: Drawer | None = None
         self.book: Final = Logbook(hub.fleet, self._glyphs, tz)
+        self.reads: Readable = self.book
+        """What is looked through by keys."""
         self._census: Final = Census(hub.fleet)
         self._second = -1
         self._roster_changes = Changes()
@@ -241,6 +244,8 @@ class Board:
         )
         if made is None:
             return
+        if made.open and shown.whole and (unseen := self.beginning_unseen):
+            made = replace(made, armed=unseen, left_ms=0)
         if shown.outdated(request):
             ours = former(self._hub.fleet, shown.key)
             on_this = ours is not None and ours.intent.seen is not None and ours.intent.seen.digest == shown.digest
@@ -251,6 +256,13 @@ class Board:
             made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
         shown.look(made, steady)
         self.card.card = made
+
+    @property
+    def beginning_unseen(self) -> Clean:
+        """That the card was read at its end only, where it was; how to see the rest of it."""
+        if not self.card.end_seen or self.card.begin_seen:
+            return Clean("")
+        return Clean(f"its beginning was not seen: {self._keys.shown('first')} shows it")
 
     def _asks_more(self, owner: SessionKey) -> bool:
         session = self._hub.fleet.sessions.get(owner)
@@ -345,6 +357,8 @@ class Board:
         self._rule.say(self._log_title(selected, now), active=self._log_active)
         trail = self._last_trail(selected, shown)
         self._trailed = trail_segment(trail, self._tz) if trail is not None else _NOTHING
+        if trail is not None and self._asked_since(trail):
+            self._trailed = Clean(f"before it asked this: {self._trailed[0]}"), self._trailed[1]
 
     def _fact_rows(self, selected: SessionKey, now: int) -> list[FactRow]:
         return fact_rows(self._hub.fleet, selected, now, read_only=self._hub.read_only)
@@ -400,6 +414,15 @@ class Board:
             if found:
                 return trail
         return None
+
+    def _asked_since(self, trail: Trail) -> bool:
+        """Is the command over, and does its session wait for something that it asked only after that was given?"""
+        session = self._hub.fleet.sessions.get(trail.target)
+        waiting = session.open_requests() if session is not None and not trail.active else []
+        return any(
+            request.key != trail.request and self._hub.fleet.asked_local(request) >= trail.requested_at
+            for request in waiting
+        )
 
     # -------------------------------------------------------------- copying and help
 

@@ -10,6 +10,7 @@ from textual import events
 from textual.strip import Strip
 
 from console.screens.asking import Ask, Choice
+from watchfloor.text import Clean
 from widgets.cells import fit, wrap
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import LineView, strip_of, tone_classes, tone_css
@@ -152,7 +153,7 @@ class Choices(LineView):
     def _mark(self) -> None:
         if self._many and self._at is not None:
             self._choose(self._at)
-        elif not self._choices:
+        else:
             self.action_page_down()
 
     def _take(self) -> None:
@@ -184,6 +185,14 @@ class Choices(LineView):
         if not mine or mine[-1] >= top + height:
             return False
         return mine[0] >= top or (len(mine) > height and self._read.issuperset(mine))
+
+    @property
+    def below(self) -> list[Clean]:
+        """The keys of the choices that stand below what is in sight."""
+        bottom = self.scroll_offset.y + self.size.height
+        if not self.size.height:
+            return []
+        return [choice.key for at, choice in enumerate(self._choices) if self._lines_of(at)[-1:] >= [bottom]]
 
     def _reveal(self, place: int) -> None:
         """Bring a choice into sight; one that is higher than the list a page at a time."""

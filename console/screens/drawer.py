@@ -163,6 +163,8 @@ class Drawer(Vertical):
             say = f"space marks, enter  {ask.enter}"
         elif ask.cursor:
             say = f"its key, or arrows and enter  {ask.enter}"
+        elif ask.choices and (below := self.query_one(Choices).below):
+            say = f"{' or '.join(below)} stands further down: space shows it"
         elif ask.choices:
             say = "press the key of your choice"
         else:

@@ -114,6 +114,9 @@ class Interventions:
             self._say_of_card(text, "attention", lambda: first.active)
         elif self._refuse(action, request):
             return
+        elif action.id in _AFTER_THE_END and (why := self._unread()):
+            # What is asked in the drawer could not be sent.
+            self._say_of_card(Clean(f"{self._named(action)}: {why}"), "attention")
         elif shown.too_new(self._hub.steady()):
             self._say_of_card(Clean(f"{self._named(action)}: {NOT_ARMED}"), "attention")
         else:
@@ -142,16 +145,21 @@ class Interventions:
             return replace(stands, shown=False, reason=UNREADABLE)
         if action.needs is Needs.REQUEST and self._sight.outdated:
             return replace(stands, reason=Clean("it asks for something else now"))
-        if stands.works and action.id in _AFTER_THE_END and self._unread():
-            return replace(stands, reason=Clean("read to the end first"))
+        if stands.works and action.id in _AFTER_THE_END and (why := self._unread()):
+            return replace(stands, reason=why)
         return stands
 
     def _asks_else(self) -> Clean:
         return Clean(f"{ASKS_ELSE}: {self._keys.shown('open')} shows it")
 
-    def _unread(self) -> bool:
+    def _unread(self) -> Clean:
+        """What of the card has not been before the operator; "" where all has, or where there is none to be decided."""
         shown = self._sight.shown
-        return shown is not None and not shown.whole and self._sight.behind() is None
+        if shown is None or self._sight.behind() is not None:
+            return Clean("")
+        if not shown.whole:
+            return Clean("read to the end first")
+        return self._board.beginning_unseen
 
     def _standing(self, action: Action, request: Request | None) -> Standing:
         selected, now = self._sight.selected, self._clock()

@@ -40,7 +40,10 @@ def consequences(store: Store, ours: frozenset[str]) -> tuple[Segment, ...]:
     lines: list[Segment] = []
     if ending:
         demo = all(session.demo for session in ending)
-        what = f"the demo and its {_count(len(ending), 'agent')}" if demo else _listed(ending)
+        mine = {session.key.source for session in ending}
+        # Those that have ended already stand in the counts of the screen as well.
+        all_of_it = [s for s in store.sessions.values() if s.demo and not s.placeholder and s.key.source in mine]
+        what = f"the demo and its {_count(len(all_of_it), 'agent')}" if demo else _listed(ending)
         lines.append((Clean(f"with this console end {what}"), "attention"))
     if heard:
         lines.append((Clean(f"{_count(heard, 'session')} go{'es' if heard == 1 else ''} on without it"), "plain"))

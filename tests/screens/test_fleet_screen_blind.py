@@ -118,7 +118,7 @@ async def test_a_box_in_which_something_was_written_and_deleted_leaves_the_pause
 
 
 @pytest.mark.parametrize("ms", [0, 90, 250])
-@pytest.mark.parametrize("text", ["the agent asks: pause, deny or resume? X y", "look again, then Stop it please"])
+@pytest.mark.parametrize("text", ["the agent asks to pause, deny or resume it, X y", "look again, then stop it please"])
 async def test_a_sentence_starts_nothing(stage: Stage, text: str, ms: int) -> None:
     await carded(stage)
     await type_on(stage, text, ms)

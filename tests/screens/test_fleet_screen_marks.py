@@ -130,3 +130,28 @@ async def test_a_mark_goes_with_its_session(tmp_path: Path) -> None:
         stage.host.tell(f.Gone(sessions=("alpha",)))
         await stage.show()
         assert {key.session for key in stage.console.app.fleet_screen._board.rows.marked} == {"beta", "gamma"}
+
+
+async def test_a_session_that_is_paused_already_is_not_paused_once_more(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        stage.host.session("alpha", ABLE)
+        stage.host.session("beta", ABLE, lifecycle="paused")
+        await stage.show()
+        await stage.press("M", "p")
+        assert "pause 1 of 2 marked sessions?" in stage.console.asking
+        assert "not beta (local): paused already" in stage.console.asking
+
+
+async def test_a_choice_below_what_is_in_sight_is_announced(tmp_path: Path) -> None:
+    async with staged(tmp_path, size=SMALL) as stage:
+        for n in range(30):
+            stage.host.session(f"agent-{n:02}", ABLE)
+        await stage.show()
+        await stage.press("M", "p")
+        await stage.show(ms=1_000)
+        assert "y stands further down: space shows it" in stage.console.asking
+        await stage.press("space", "space", "space")
+        await stage.show(ms=1_000)
+        assert "press the key of your choice" in stage.console.asking
+        await stage.press("y")
+        assert len(stage.sent) == 30

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from console.fleet.trail import settle
 from tests.screens.live import Relay, watching
 from tests.screens.staged import ALLOW, DENY, WIDE, Stage, staged
 from tests.sockets.cli_kit import hosting, writes
+from watchfloor.protocol import model as m
+from watchfloor.text import Clean
+from watchfloor.words import OutcomeKind
 
 
 @pytest.fixture
@@ -136,3 +140,57 @@ async def test_on_a_low_screen_a_command_takes_the_line_from_what_was_said(tmp_p
         assert stage.console.trail.startswith("deny: requested")
         await stage.press("d")
         assert "on its way already" in stage.console.trail
+
+
+async def test_the_result_of_an_older_command_is_not_that_of_what_is_asked_now(stage: Stage) -> None:
+    await carded(stage)
+    await stage.press("a")
+    (trail,) = stage.console.app.hub.fleet.trails.values()
+    settle(trail, OutcomeKind.INVALID, Clean("it was not an option"), stage.clock())
+    await stage.press("escape")
+    assert stage.said.startswith("approve: ")
+    stage.host.decide("r1", "deny", by="ann")
+    await stage.show(ms=1_000)
+    stage.host.ask("r2", options=(ALLOW, DENY))
+    await stage.show()
+    assert stage.said.startswith("before it asked this: approve: ")
+
+
+async def test_a_form_that_could_not_be_sent_is_not_opened(tmp_path: Path) -> None:
+    async with staged(tmp_path, size=(80, 24)) as stage:
+        stage.host.session()
+        stage.host.question("q1", fields=[m.FormField(name=f"f{n}", type=m.FieldType.TEXT, label=f"field {n}") for n in range(30)])
+        await stage.show()
+        await stage.press("i")
+        await stage.show(ms=1_000)
+        assert "o answer: read to the end first" in stage.console.footer
+        await stage.press("o")
+        assert stage.said == "o answer: read to the end first"
+        assert stage.console.asking == ""
+        await stage.press("end")
+        await stage.show(ms=1_000)
+        await stage.press("o")
+        assert "field 0 (1 of 30)" in stage.console.asking
+
+
+async def test_a_card_whose_end_alone_was_seen_says_so(tmp_path: Path) -> None:
+    async with staged(tmp_path, size=(80, 24)) as stage:
+        stage.host.session()
+        action = m.Action(tool="shell", text="\n".join(f"echo {n}" for n in range(60)))
+        stage.host.ask(actions=(action,), options=(ALLOW, DENY))
+        await stage.show()
+        screen = stage.console.app.fleet_screen
+        screen.action_perform("next")
+        screen.action_perform("last")
+        await stage.show(ms=2_000)
+        card = stage.console.card.card
+        assert card is not None
+        if not stage.console.card.begin_seen:
+            assert card.armed.startswith("its beginning was not seen: ")
+            await stage.press("a")
+            assert "its beginning was not seen" in stage.said
+            assert not stage.sent
+        await stage.press("home")
+        await stage.show(ms=1_000)
+        await stage.press("a")
+        assert len(stage.sent) == 1

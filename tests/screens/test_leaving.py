@@ -18,8 +18,10 @@ def test_a_demo_that_lives_ends_with_the_console() -> None:
     host.session("a", demo=True)
     host.session("b", demo=True)
     assert said(host) == ["with this console end the demo and its 2 agents"]
+    host.session("c", demo=True, lifecycle="completed")
+    assert said(host) == ["with this console end the demo and its 3 agents"]
     host.contact(Contact.SILENT)
-    assert said(host) == ["with this console end the demo and its 2 agents"]
+    assert said(host) == ["with this console end the demo and its 3 agents"]
 
 
 def test_of_a_demo_that_died_nothing_is_claimed() -> None:

@@ -400,3 +400,5 @@ def test_children_and_attempts_are_listed() -> None:
     assert "below|paused: s2" in said
     assert "attempts|1: over, read only, shown alone" in said
     assert "|2: runs now" in said
+    host.summary("s1", lifecycle="completed")
+    assert "|2: completed" in details(host, attempts=(1, 2), attempt=None)
