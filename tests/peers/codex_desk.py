@@ -20,6 +20,7 @@ from watchfloor.protocol.frames import (
     Events,
     Gone,
     Outcome,
+    Page,
     Profiles,
     RequestFrame,
     Sessions,
@@ -44,6 +45,7 @@ class Told:
         self.requests: dict[str, RequestModel] = {}
         self.events: dict[str, list[Event]] = defaultdict(list)
         self.outcomes: dict[str, Outcome] = {}
+        self.pages: list[Page] = []
 
     def take(self, frame: object) -> None:
         match frame:
@@ -63,6 +65,8 @@ class Told:
                 self.requests[str(frame.request.subject["id"])] = frame.request
             case Events():
                 self.events[frame.session] += frame.events
+            case Page():
+                self.pages.append(frame)
             case Outcome():
                 self.outcomes[frame.id] = frame
             case _:

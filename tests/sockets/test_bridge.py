@@ -21,7 +21,7 @@ from watchfloor.errors import ConnectionLost, Denied, Unreachable
 from watchfloor.foreign import ForeignConnector
 from watchfloor.host.principals import Principal
 from watchfloor.protocol.events import Message
-from watchfloor.protocol.frames import DoApprove
+from watchfloor.protocol.frames import DoApprove, History
 from watchfloor.words import Lifecycle, OutcomeKind, Role
 
 TOKENS = {"ann-s": Principal("ann"), "eye-s": Principal("eye", Role.OBSERVER)}
@@ -96,6 +96,38 @@ async def test_who_looks_at_a_session_has_it_fetched(server: FakeCodex) -> None:
         async with desk(bridge, record=Record.NONE) as seen:
             await seen.watch("t1")
             await seen.until(lambda: [message.text for message in seen.of("t1", Message)] == ["said"])
+
+
+async def test_the_first_page_of_history_waits_for_what_is_in_it(server: FakeCodex) -> None:
+    thread = server.thread("t1", status={"type": "notLoaded"})
+    thread.past.append({"turnId": "u", "item": {"type": "agentMessage", "id": "m", "text": "said"}})
+    server.slow["thread/items/list"] = asyncio.Event()
+    async with bridging(server.url, record=Record.NONE) as bridge:
+        await bridge.reached.wait()
+        async with desk(bridge, record=Record.NONE) as seen:
+            await seen.link.send(History(id="h", session="t1", epoch=str(seen.sessions["t1"]["epoch"]), limit=10))
+            await asyncio.wait_for(server.called("thread/items/list"), 60)
+            assert not seen.pages
+            server.slow["thread/items/list"].set()
+            await seen.until(lambda: seen.pages)
+            assert [event.text for event in seen.pages[0].events if isinstance(event, Message)] == ["said"]
+            # What comes later needs no waiting.
+            await seen.link.send(History(id="h", session="t1", epoch=str(seen.sessions["t1"]["epoch"]), limit=10))
+            await seen.until(lambda: len(seen.pages) == 2)
+
+
+async def test_a_page_of_history_for_who_has_left_is_not_sent(server: FakeCodex) -> None:
+    server.thread("t1", status={"type": "notLoaded"})
+    server.slow["thread/items/list"] = asyncio.Event()
+    async with bridging(server.url, record=Record.NONE) as bridge:
+        await bridge.reached.wait()
+        async with desk(bridge, record=Record.NONE) as seen:
+            await seen.link.send(History(id="h", session="t1", epoch=str(seen.sessions["t1"]["epoch"]), limit=10))
+            await asyncio.wait_for(server.called("thread/items/list"), 60)
+        server.slow["thread/items/list"].set()
+        async with desk(bridge, record=Record.NONE) as seen:
+            await seen.link.send(History(id="h", session="t1", epoch=str(seen.sessions["t1"]["epoch"]), limit=10))
+            await seen.until(lambda: seen.pages)
 
 
 async def test_a_lost_system_is_not_there_until_it_is_reached_again(server: FakeCodex) -> None:

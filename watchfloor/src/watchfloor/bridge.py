@@ -17,10 +17,12 @@ from typing import Any, Final
 
 from watchfloor.errors import ConnectionFailed, ConnectionLost
 from watchfloor.foreign import ForeignConnector
+from watchfloor.foreign.connector import FETCHED_S
 from watchfloor.host.effects import Close, Forward, HostEffect
 from watchfloor.host.server import Host
 from watchfloor.host.serving import DRAINING
 from watchfloor.logs import logger
+from watchfloor.protocol.frames import History
 
 FIRST_DELAY_S: Final = 0.5
 LONGEST_DELAY_S: Final = 30.0
@@ -49,9 +51,10 @@ class Bridge(Host):
         self._sleep = sleep
         self._why = "it is not reached yet"
         self._looking: dict[str, asyncio.Task[bool]] = {}
+        self._asked: set[asyncio.Task[None]] = set()
         self.reached = asyncio.Event()
         """Set while the foreign system is reached."""
-        connector.serve_through(self.perform, self._looked)
+        connector.serve_through(self.perform, self._looked, self._waits)
 
     async def run(self) -> None:
         """Keep the foreign system connected, until cancelled.
@@ -84,7 +87,7 @@ class Bridge(Host):
 
     async def _lost(self) -> None:
         self.reached.clear()
-        for task in self._looking.values():
+        for task in (*self._looking.values(), *self._asked):
             task.cancel()
         self._looking.clear()
         await self._foreign.end_commands()
@@ -102,6 +105,21 @@ class Bridge(Host):
         if session not in self._looking:
             task = self._looking[session] = asyncio.create_task(self._foreign.fetch(session))
             task.add_done_callback(lambda done: self._fetched(session, done))
+
+    def _waits(self, conn: str, frame: History) -> bool:
+        """What is not fetched is in no page: the first one waits for it."""
+        fetching = self._looking.get(frame.session)
+        if fetching is None or fetching.done():
+            return False
+        task = asyncio.create_task(self._answer_after(fetching, conn, frame))
+        self._asked.add(task)
+        task.add_done_callback(self._asked.discard)
+        return True
+
+    async def _answer_after(self, fetching: asyncio.Task[bool], conn: str, frame: History) -> None:
+        await asyncio.wait({fetching}, timeout=FETCHED_S)
+        if conn in self._core.connections():
+            self.perform(self._foreign.core.answer(conn, frame, self.now()))
 
     def _fetched(self, session: str, task: asyncio.Task[bool]) -> None:
         if task.cancelled():

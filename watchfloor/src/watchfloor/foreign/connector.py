@@ -51,10 +51,18 @@ class ForeignCore(HostCore):
     """A host's core that tells which sessions its clients look at."""
 
     looked: Callable[[str], None] | None = None
+    waits: Callable[[str, History], bool] | None = None
+    """Does a question for history wait until the details of its session are there? Whoever says so has it answered."""
 
     def take(self, conn: str, frame: ClientFrame | UnknownFrame, now: int) -> list[HostEffect]:
         if self.looked is not None and isinstance(frame, Watch | History) and frame.session in self.roster:
             self.looked(frame.session)
+        if self.waits is not None and isinstance(frame, History) and self.waits(conn, frame):
+            return []
+        return super().take(conn, frame, now)
+
+    def answer(self, conn: str, frame: History, now: int) -> list[HostEffect]:
+        """Answer a question for history that has waited long enough."""
         return super().take(conn, frame, now)
 
 
@@ -145,13 +153,19 @@ class ForeignConnector:
         self._under_way[command.id] = task
         task.add_done_callback(lambda _, id=command.id: self._under_way.pop(id, None))  # type: ignore[misc]
 
-    def serve_through(self, outlet: Callable[[list[HostEffect]], None], looked: Callable[[str], None]) -> None:
+    def serve_through(
+        self,
+        outlet: Callable[[list[HostEffect]], None],
+        looked: Callable[[str], None],
+        waits: Callable[[str, History], bool],
+    ) -> None:
         """Somebody else connects clients to the core and carries out what it decides, instead of `connect`.
 
-        `looked` is told which session a client looks at.
+        `looked` is told which session a client looks at; `waits`: see `ForeignCore`.
         """
         self._outlet = outlet
         self.core.looked = looked
+        self.core.waits = waits
 
     async def fetch(self, session: str) -> bool:
         """Fetch the details of a session that is looked at; False, and a notice, where that did not work."""
