@@ -14,7 +14,7 @@ from tests.peers import codex_mcp
 from tests.peers.codex_client import script
 from tests.peers.codex_desk import Desk, desk
 from watchfloor.protocol.events import Diff, Message, ToolResult, ToolStatus
-from watchfloor.protocol.frames import DoAnswer, DoSend
+from watchfloor.protocol.frames import DoAnswer, DoApprove, DoSend
 from watchfloor.protocol.model import RequestModel
 from watchfloor.words import Lifecycle, OptionKind, OutcomeKind, RequestKind, RequestState, Scope, Then
 
@@ -232,15 +232,53 @@ async def test_tools_and_forms_of_an_mcp_server() -> None:
     assert any('"seat": "aisle"' in json.dumps(asked).replace('\\"', '"') for asked in live.model.asked)
 
 
-async def test_a_tool_of_an_mcp_server_that_is_denied_is_not_called() -> None:
+@pytest.mark.parametrize("option", ["decline", "cancel"])
+async def test_a_tool_of_an_mcp_server_that_is_denied_is_not_called(option: str) -> None:
     async with peer(more=MCP) as live, desk(live.url) as seen:
         thread = await live.other.thread(live.work)
         await seen.until(lambda: thread in seen.sessions)
         step = {"call": "order", "in": "mcp__forms", "with": {"what": "tea"}}
         await seen.do(thread, DoSend(text=script(step, {"say": "no tea"})))
-        assert (await seen.decide(thread, "decline")).outcome is OutcomeKind.APPLIED
+        assert (await seen.decide(thread, option)).outcome is OutcomeKind.APPLIED
         await seen.until(lambda: "no tea" in said(seen, thread))
         assert results(seen, thread) == [ToolStatus.DECLINED]
+
+
+async def test_a_tool_that_runs_in_silence_is_taken_to_run() -> None:
+    async with peer(more=MCP) as live, desk(live.url) as seen:
+        thread = await live.other.thread(live.work)
+        await seen.until(lambda: thread in seen.sessions)
+        step = {"call": "order", "in": "mcp__forms", "with": {"what": "patience"}}
+        await seen.do(thread, DoSend(text=script(step, {"say": "ordered"})))
+        done = await seen.decide(thread, "accept")
+        assert done.outcome is OutcomeKind.APPLIED
+        assert "goes on" in str(done.info["proof"])
+        await seen.until(lambda: results(seen, thread) == [ToolStatus.OK])
+
+
+async def test_the_agent_hears_why_something_was_denied(live: Peer) -> None:
+    thread = await live.other.thread(live.work)
+    async with desk(live.url) as seen:
+        steps = touch(live.work / "a"), {"run": "sleep 1"}, {"say": "without it"}
+        await seen.do(thread, DoSend(text=script(*steps)))
+        request, subject = await seen.asked(thread)
+        deny = DoApprove(request=subject.id, option="decline", digest=request.digest, note="not on a Friday")
+        done = await seen.do(thread, deny)
+        assert (done.outcome, done.reason) == (OutcomeKind.APPLIED, None)
+        await seen.until(lambda: "without it [not on a Friday]" in said(seen, thread))
+        assert not (live.work / "a").exists()
+
+
+async def test_a_denial_of_what_waited_before_we_came_shows_while_the_turn_goes_on(live: Peer) -> None:
+    thread = await live.other.thread(live.work)
+    slow = {"say": "slowly, and still more slowly", "over_s": 60}
+    await live.other.turn(thread, script(touch(live.work / "a"), slow))
+    await live.other.told("item/commandExecution/requestApproval", thread)
+    async with desk(live.url) as seen:
+        done = await seen.decide(thread, "decline")
+        assert (done.outcome, done.reason) == (OutcomeKind.APPLIED, None)
+        assert seen.summary(thread).lifecycle is Lifecycle.RUNNING
+        assert not (live.work / "a").exists()
 
 
 FEATURES = """

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
+
+PATIENCE_S = 6
+"""Seconds that an order of patience takes, in silence."""
 
 FORM = {
     "type": "object",
@@ -54,6 +58,8 @@ def main() -> None:
                 asked = {"message": "Which flight?", "requestedSchema": FORM}
                 say({"id": "form-1", "method": "elicitation/create", "params": asked})
             case "tools/call":
+                if (params.get("arguments") or {}).get("what") == "patience":
+                    time.sleep(PATIENCE_S)
                 reply(id, text(f"ordered {json.dumps(params.get('arguments'))}"))
             case _ if id is not None:
                 reply(id, {})
