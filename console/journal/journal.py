@@ -36,7 +36,10 @@ JOURNAL: Final = "journal.db"
 FLUSH_S: Final = 0.05
 """How long what came is gathered before it is written."""
 ROWS: Final = 500
-"""Events after which it is written sooner, and most that one transaction holds (a frame is never parted)."""
+"""Events after which it is written sooner."""
+MOST_ROWS: Final = 5_000
+"""Events that one transaction holds at most (a frame is never parted). With many sessions each has its own pages of the
+file: what is behind is written in a fraction of the time where each page is written once for many events."""
 MOST_BYTES: Final = 64 * 1024**2
 """Bytes that wait in memory at most."""
 ENOUGH_BYTES: Final = 8 * 1024**2
@@ -227,7 +230,7 @@ class Journal:
             batch: list[Heard | TrailRow] = []
             rows = size = 0
             for entry, count in self._queue:
-                if batch and rows + count > ROWS:
+                if batch and rows + count > MOST_ROWS:
                     break
                 batch.append(entry)
                 rows += count
