@@ -436,6 +436,10 @@ class Board:
         letters = "  ".join(f"{letter} {primitive.value}" for primitive, letter in LETTERS)
         return [
             (Clean("CAN"), Clean(letters), "quiet"),
+            (Clean("TRY"), Clean("which attempt it is"), "quiet"),
+            (Clean("? was"), Clean("the last known state: its source is not heard"), "quiet"),
+            (Clean("whole"), Clean("every event of the session is known here"), "quiet"),
+            (Clean("unverified"), Clean("a name that no token vouches for"), "quiet"),
             (Clean("filter"), Clean("  ".join(f"{key}:" for key in KEYS) + "  or any text"), "quiet"),
             (Clean(""), Clean('- before a term turns it round, a,b is either, "a text" may hold blanks'), "quiet"),
         ]

@@ -214,6 +214,14 @@ class Drawer(Vertical):
             if len(self._drafts) > _DRAFTS_MOST:
                 del self._drafts[next(iter(self._drafts))]
 
+    def begun(self, whose: tuple[Hashable, ...]) -> dict[str, str]:
+        """The texts that are kept for the fields of a form, by their names; see `console.screens.form`."""
+        return {
+            draft[0]: text
+            for draft, text in self._drafts.items()
+            if isinstance(draft, tuple) and draft[1:] == whose and isinstance(draft[0], str)
+        }
+
     def forget(self, drafts: Drafts) -> dict[Hashable, str]:
         """These texts are sent; returns them, for the case that they do not arrive."""
         return {draft: self._drafts.pop(draft) for draft in drafts if draft in self._drafts}

@@ -78,6 +78,9 @@ class Lookout(Screen[None]):
         if self._sight.shown is not None:
             self._sight.shown.disturbed(self._hub.steady())
         self._board.entered.clear()
+        if self._sight.shown is not None and drawer is not None:
+            # What was left half done is there again when it is gone on with.
+            self._board.entered.update(drawer.begun((self._sight.shown.key, self._sight.shown.digest)))
 
     # -------------------------------------------------------------- the parts
 

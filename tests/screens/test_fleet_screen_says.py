@@ -194,3 +194,17 @@ async def test_a_card_whose_end_alone_was_seen_says_so(tmp_path: Path) -> None:
         await stage.show(ms=1_000)
         await stage.press("a")
         assert len(stage.sent) == 1
+
+
+async def test_what_was_entered_and_left_stands_on_the_card(stage: Stage) -> None:
+    stage.host.session()
+    fields = [m.FormField(name=f"f{n}", type=m.FieldType.TEXT, label=f"field {n}") for n in range(2)]
+    stage.host.question("q1", fields=fields)
+    await stage.show()
+    await stage.press("i")
+    await stage.show(ms=1_000)
+    await stage.press("o", *"eu", "enter", "escape")
+    await stage.show(ms=1_000)
+    card = stage.console.card.card
+    assert card is not None
+    assert [field.value for field in card.fields] == ["eu", ""]
