@@ -53,6 +53,12 @@ def _bamboo() -> ConnectorFactory:
     return BambooFactory()
 
 
+def _replay() -> ConnectorFactory:
+    from console.recording.connector import ReplayFactory
+
+    return ReplayFactory()
+
+
 _BUILT_IN: Final[dict[str, Callable[[], ConnectorFactory]]] = {
     "ws": _native,
     "wss": _native,
@@ -65,6 +71,7 @@ _BUILT_IN: Final[dict[str, Callable[[], ConnectorFactory]]] = {
     "dagger+http": _dagger,
     "dagger+https": _dagger,
     "dagger+session": _dagger,
+    "replay": _replay,
 }
 
 
