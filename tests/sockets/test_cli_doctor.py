@@ -136,7 +136,7 @@ async def test_an_audit_file_that_was_changed_is_found(program: Program) -> None
     audit.path.write_text(audit.path.read_text().replace("stop", "send"))
     code, found = await findings(program)
     assert code == 2
-    assert "line 2: it does not follow the line before" in of(found, "audit", "fault")[0]
+    assert "line 1: it was changed" in of(found, "audit", "fault")[0]
 
 
 async def test_a_pale_theme_of_ones_own_is_noted(program: Program) -> None:

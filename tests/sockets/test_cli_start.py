@@ -77,12 +77,12 @@ def test_an_open_console_finds_a_host_that_appears_that_ends_and_that_comes_back
                 console.wait_for("2 sources live")
 
 
-def test_a_configured_source_that_is_away_is_shown_as_lost_and_why(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_configured_source_that_is_away_is_shown_as_not_reached(env: dict[str, str], tmp_path: Path) -> None:
     config = tmp_path / "config" / "watchfloor" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text('[[source]]\nname = "farm"\nurl = "ws://127.0.0.1:1"\n')
     with _open(env) as console:
-        console.wait_for("farm lost")
+        console.wait_for("farm not reached")
 
 
 @pytest.mark.parametrize(
@@ -116,5 +116,5 @@ def test_a_state_folder_that_cannot_be_used_does_not_keep_the_console_from_openi
 ) -> None:
     (tmp_path / "state").touch()
     with _open(env, "connect", "ws://127.0.0.1:1") as console:
-        console.wait_for("lost")
+        console.wait_for("not reached")
         assert console.process.poll() is None
