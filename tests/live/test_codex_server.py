@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -88,6 +89,29 @@ async def test_another_client_decides_first(live: Peer) -> None:
         await seen.until(lambda: [r.status for r in seen.of(thread, ToolResult)] == [ToolStatus.UNKNOWN])
         await second.until(lambda: [r.status for r in second.of(thread, ToolResult)] == [ToolStatus.DECLINED])
         assert not (live.work / "a").exists()
+
+
+async def test_two_clients_answer_at_once_and_one_of_them_counts(live: Peer) -> None:
+    async with desk(live.url) as seen:
+        for n in range(6):
+            since = len(live.other.frames)
+            thread = await waiting(live, f"at-once-{n}")
+            asked = await live.other.told("item/commandExecution/requestApproval", thread, since)
+            request, subject = await seen.asked(thread)
+            ours, theirs = ("decline", "accept") if n % 2 else ("accept", "decline")
+            do = DoApprove(request=subject.id, option=ours, digest=request.digest)
+            async with asyncio.TaskGroup() as both:
+                answered = both.create_task(seen.do(thread, do))
+                both.create_task(live.other.answer(asked, {"decision": theirs}))
+            await live.other.told("turn/completed", thread, since)
+            ran = (live.work / f"at-once-{n}").exists()
+            done = answered.result()
+            if ran is (ours == "accept"):
+                assert done.outcome is OutcomeKind.APPLIED, (n, done)
+            else:
+                # Either it was told before ours left, or the thread showed it afterwards.
+                assert done.outcome in (OutcomeKind.ALREADY_DECIDED, OutcomeKind.STALE_TARGET), (n, done)
+            assert not seen.open(thread)
 
 
 async def test_a_request_outlives_our_connection_with_the_same_id(live: Peer) -> None:
