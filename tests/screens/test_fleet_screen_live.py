@@ -321,6 +321,8 @@ async def test_a_session_that_advertises_nothing_has_no_control_and_each_key_say
         head = console.session("watched").head
         assert console.footer.split() == ["?", "keys", "q", "quit"]
         for key in "aAdDospPxrRX":
+            # Each by itself, not as the letters of a word.
+            console.app.fleet_screen.chosen()
             await console.press(key)
             said = console.notice or console.trail
             assert said.startswith(f"{key} "), (key, said)
