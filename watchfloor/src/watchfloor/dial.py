@@ -45,8 +45,11 @@ from watchfloor.words import PROTOCOL
 ANSWER_TIMEOUT_S: Final = 10.0
 """How long each step may take: to be reached, to answer the handshake, to send the welcome."""
 SLICE_S: Final = 0.004
-REST_S: Final = 0.004
-"""After a slice of work comes a real rest: a full queue never yields, and `sleep(0)` still starves what paints."""
+REST_S: Final = 0.001
+TURNS: Final = 24
+"""After a slice of work comes a rest: a full queue never yields. It lasts a moment, in which other threads work, and then
+so many turns of the event loop: a key takes a dozen of them until it is painted, and one at a time between two slices
+would starve it. Where nobody has anything to do a turn takes next to nothing."""
 FETCH: Final = 256
 """Frames that are read ahead of being decoded."""
 CLOSE_TIMEOUT_S: Final = 1.0
@@ -115,7 +118,7 @@ class WebSocketLink:
         check_greeting(self._early[0], self._where)
 
     async def batches(self) -> AsyncIterator[Sequence[Arrival]]:
-        """What arrives, in order. Reads for about 4 ms at most, then rests for as long before it reads on.
+        """What arrives, in order. Reads for about 4 ms at most, then rests before it reads on.
 
         What the core has counted as received is yielded before anything is awaited, so that a reader which is
         cancelled loses only what the next connection will bring again.
@@ -142,7 +145,7 @@ class WebSocketLink:
             await self._answer()
             # What the receiver of the batch did with it counts as work, too.
             if monotonic() - busy_since >= SLICE_S:
-                await asyncio.sleep(REST_S)
+                await _rest()
                 busy_since = monotonic()
 
     async def _fetch(self) -> None:
@@ -189,6 +192,12 @@ class WebSocketLink:
         """End the connection; waits at most about a second for the host to agree."""
         await self._ws.close()
         self._core.closed()
+
+
+async def _rest() -> None:
+    await asyncio.sleep(REST_S)
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
 
 
 # --- the steps of dialling ---------------------------------------------------------------------
