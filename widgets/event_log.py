@@ -12,7 +12,7 @@ from textual.strip import Strip
 from watchfloor.text import Clean
 from widgets.cells import crop, fit, flat, skip, width_of
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import SparseView, strip_of
+from widgets.painting import SparseView, marked, strip_of
 from widgets.tones import Tone
 
 
@@ -350,18 +350,7 @@ class EventLog(SparseView):
         return [*parts, *self._found(fit(text, room), style)]
 
     def _found(self, text: str, style: Style) -> list[tuple[str, Style]]:
-        """The text with what is looked for marked in it."""
-        needle, folded = self._needle.casefold(), text.casefold()
-        # Folding may change lengths; then nobody knows where in the text a find is.
-        if not needle or len(folded) != len(text) or needle not in folded:
-            return [(text, style)]
-        match = style + self.paint("match")
-        parts: list[tuple[str, Style]] = []
-        at = 0
-        while (found := folded.find(needle, at)) >= 0:
-            parts += [(text[at:found], style), (text[found : found + len(needle)], match)]
-            at = found + len(needle)
-        return [*parts, (text[at:], style)]
+        return marked(text, self._needle, style, self.paint("match")) if self._needle else [(text, style)]
 
     def _footer(self, width: int) -> Strip:
         if self._following:

@@ -76,6 +76,21 @@ def strip_of(parts: Iterable[tuple[str, Style]], width: int, ground: Style) -> S
     return strip.adjust_cell_length(width, ground)
 
 
+def marked(text: str, needle: str, style: Style, match: Style) -> list[tuple[str, Style]]:
+    """The text in its style, with the style `match` over every place where it holds the needle; case makes no
+    difference."""
+    needle, folded = needle.casefold(), text.casefold()
+    # Folding may change lengths; then nobody knows where in the text a find is.
+    if not needle or len(folded) != len(text) or needle not in folded:
+        return [(text, style)]
+    parts: list[tuple[str, Style]] = []
+    at = 0
+    while (found := folded.find(needle, at)) >= 0:
+        parts += [(text[at:found], style), (text[found : found + len(needle)], style + match)]
+        at = found + len(needle)
+    return [*parts, (text[at:], style)]
+
+
 class LineView(Painted, ScrollView, can_focus=True):
     """A scroll view that paints lines; keys move it at once, without animation."""
 

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from watchfloor.text import Clean
 from widgets.cells import fit, width_of, wrap
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import SparseView, strip_of
+from widgets.painting import SparseView, marked, strip_of
 from widgets.tones import Segment
 from widgets.transcript_layout import Laid, lay
 from widgets.transcript_view import TranscriptBlock, TranscriptBlocks
@@ -43,7 +43,7 @@ class Transcript(SparseView):
         f"transcript--{part}"
         for part in (
             "time", "kind", "title", "bar", "cursor", "prose", "heading", "item", "quote", "code", "fence", "exact",
-            "output", "added", "removed", "hunk", "note",
+            "output", "added", "removed", "hunk", "note", "match",
         )
     }  # fmt: skip
     """
@@ -52,6 +52,7 @@ class Transcript(SparseView):
     | `transcript--time` | The clock time of a block; `--kind` what it is; `--title` its title. |
     | `transcript--cursor` | The ground of the selected block's first line while the keys are here. |
     | `transcript--bar` | The bar left of a body. |
+    | `transcript--match` | What is looked for, in a text. |
     | `transcript--…` | A line of a body, by its form. |
     """
 
@@ -70,6 +71,7 @@ class Transcript(SparseView):
         & > .transcript--removed { color: $wf-failed; }
         & > .transcript--hunk { color: $wf-quiet; text-style: bold; }
         & > .transcript--note { color: $wf-quiet; }
+        & > .transcript--match { color: $wf-attention; text-style: bold reverse; }
     }
     """
 
@@ -121,6 +123,7 @@ class Transcript(SparseView):
         self._settling = False
         self._read: Hashable = None  # the last block that was there while it was followed
         self._status: Segment = (Clean(""), "quiet")
+        self._needle = ""
 
     # -------------------------------------------------------------- what it shows
 
@@ -145,6 +148,17 @@ class Transcript(SparseView):
     def status(self, status: Segment) -> None:
         if status != self._status:
             self._status = status
+            self.refresh()
+
+    @property
+    def needle(self) -> str:
+        """What is marked wherever it stands in a line; case makes no difference."""
+        return self._needle
+
+    @needle.setter
+    def needle(self, needle: str) -> None:
+        if needle != self._needle:
+            self._needle = needle
             self.refresh()
 
     @property
@@ -254,14 +268,14 @@ class Transcript(SparseView):
         else:
             self.select(place + by)
 
-    def select(self, place: int) -> None:
-        """Select a block and bring it into sight. The last one is followed."""
+    def select(self, place: int, *, stay: bool = False) -> None:
+        """Select a block and bring it into sight. The last one is followed, unless it is to `stay`."""
         if not self._shown:
             return
         if place < 0:
             self.post_message(self.AtTop(self))
         place = max(0, min(place, len(self._shown) - 1))
-        last = place == len(self._shown) - 1
+        last = place == len(self._shown) - 1 and not stay
         begin, end = self._begin(place), self._ends[place]
         top = self.scroll_offset.y
         if last:
@@ -401,7 +415,10 @@ class Transcript(SparseView):
         under = "cursor" if not at and self.has_focus and place == self.selected else ""
         mark = self._marks.cursor if under else " "
         parts: list[tuple[str, Style]] = [(mark, self.tone("attention", under))]
-        parts += [(text, self.paint(part, under)) for text, part in self._laid[self._shown[place]].lines[at]]
+        match = self.paint("match") if self._needle else None
+        for text, part in self._laid[self._shown[place]].lines[at]:
+            style = self.paint(part, under)
+            parts += [(text, style)] if match is None else marked(text, self._needle, style, match)
         return strip_of(parts, width, self.paint("", under))
 
     def _footer(self, width: int) -> Strip:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final
 
-from console.fleet.facts import EventFact, SessionKey
+from console.fleet.facts import NO_TIME, EventFact, SessionKey
 from console.fleet.log import LogEntry
 from console.fleet.state import Session
 from console.fleet.store import Store
@@ -35,7 +35,8 @@ _CARD: Final = frozenset({"tool_call", "tool_output", "tool_result", "diff"})
 class Block:
     """What is read as one. `title` and `tail` fill its first line, `body` those below; `most`: lines of the body that
     are shown while it is closed, None: all. `source`: its text as it was written. `request`: the id of the request that
-    it is about. Two blocks are equal only where they are the same one."""
+    it is about. `at`: when it began, in milliseconds by the source's clock. Two blocks are equal only where they are
+    the same one."""
 
     key: Hashable
     time: Clean
@@ -48,6 +49,7 @@ class Block:
     source: Clean = NOTHING
     request: str | None = None
     attempt: int | None = None
+    at: int = NO_TIME
 
 
 @dataclass(slots=True)
@@ -252,7 +254,7 @@ class Transcript:
         first = group.entries[0]
         kind = kind_of(first)
         drawn = tool_block(group.entries, self._scenery) if kind in _CARD else one_block(first, self._scenery)
-        return Block(group.key, attempt=first.fact.attempt, **drawn)
+        return Block(group.key, attempt=first.fact.attempt, at=first.fact.at, **drawn)
 
 
 def _attempts(groups: Iterable[_Group]) -> frozenset[int]:

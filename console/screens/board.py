@@ -331,8 +331,10 @@ class Board:
         # A roster without sessions has room for the whole reasons.
         narrow = self._screen.has_class("-narrow")
         contacts = contact_segments(fleet, now, reasons=bool(len(self.rows)), narrow=narrow)
-        # Who is not heard matters more than what this is.
-        if all(source.live for source in fleet.sources.values()) or not narrow:
+        if self._hub.showing is not None:
+            contacts = ((clean_line(self._hub.showing()), "attention"),)
+        elif all(source.live for source in fleet.sources.values()) or not narrow:
+            # Who is not heard matters more than what this is.
             contacts = ((Clean("watchfloor"), "plain"), *contacts)
         self._top.status = _Says(
             contacts,

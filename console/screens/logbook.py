@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from console.fleet.changes import Changes
 from console.fleet.facts import SessionKey
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 class Logbook:
     """One log after the other in one widget. Level and search go along from session to session."""
+
+    noun: Final = "log"
 
     def __init__(self, store: Store, glyphs: Glyphs, tz: tzinfo | None) -> None:
         """Create it without a session; `bind` it to a widget before anything else."""
@@ -55,6 +57,37 @@ class Logbook:
             self.reader.take_up()
             self._log.refresh_log()
         self._tell()
+
+    @property
+    def pane(self) -> EventLog:
+        """The widget that shows it."""
+        return self._log
+
+    @property
+    def found(self) -> int:
+        """How many lines hold what is looked for."""
+        return len(self.reader.matches) if self.reader is not None else 0
+
+    @property
+    def place(self) -> int | None:
+        """The selected line."""
+        return self._log.selected
+
+    def next_match(self, after: int) -> int | None:
+        """The first line behind that holds what is looked for, or the first of all."""
+        return self.reader.next_match(after) if self.reader is not None else None
+
+    def match_before(self, before: int) -> int | None:
+        """The last line above that holds what is looked for, or the last of all."""
+        return self.reader.match_before(before) if self.reader is not None else None
+
+    def at_time(self, there: int) -> int | None:
+        """The first line of this time or later."""
+        return self.reader.at_time(there) if self.reader is not None else None
+
+    def show(self, place: int) -> None:
+        """Select a line, and stay there."""
+        self._log.select(place, stay=True)
 
     def next_level(self) -> Level:
         """Show less, or all of it again; returns how much."""

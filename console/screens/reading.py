@@ -1,4 +1,4 @@
-"""The log, read by keys: looked through for a text, from a time on, at one of its levels."""
+"""What is read by keys: looked through for a text, from a time on; a log at one of its levels."""
 
 from __future__ import annotations
 
@@ -26,54 +26,57 @@ class Reading(Arranging):
 
     def open_line(self) -> None:
         """Write what to look for where the keys are in the log, else a filter."""
-        if self.pane is not self._board.log:
+        if self.pane is self._board.reads.pane:
+            self.look_through()
+        else:
             super().open_line()
-            return
+
+    def look_through(self) -> None:
+        """Write what to look for."""
         self.write(
-            Written(Clean("look for"), self._looked_for, self._search_taken, self.stop_search), self._board.book.query
+            Written(Clean("look for"), self._looked_for, self._search_taken, self.stop_search), self._board.reads.query
         )
 
     def _looked_for(self, text: str) -> Segment:
-        self._board.book.look_for(text)
-        reader = self._board.book.reader
-        found = len(reader.matches) if reader is not None else 0
-        return Clean(f"{found:,} found" if text else ""), "quiet" if found or not text else "attention"
+        reads = self._board.reads
+        reads.look_for(text)
+        return Clean(f"{reads.found:,} found" if text else ""), "quiet" if reads.found or not text else "attention"
 
     def _search_taken(self, text: str) -> Clean:
-        """Go to the last line that holds it, at the cursor or above."""
-        self._board.book.look_for(text)
-        reader, at = self._board.book.reader, self._board.log.selected
-        if text and reader is not None and at is not None:
-            place = reader.match_before(at + 1)
+        """Go to the last place that holds it, at the cursor or above."""
+        reads = self._board.reads
+        reads.look_for(text)
+        if text and (at := reads.place) is not None:
+            place = reads.match_before(at + 1)
             if place is None:
                 return Clean("not found")
-            self._to_line(place)
+            self._to_place(place)
         return NOTHING
 
     def stop_search(self) -> None:
         """Look for nothing any more."""
-        self._board.book.look_for("")
+        self._board.reads.look_for("")
 
     def find(self, *, back: bool) -> None:
-        """Go to the next line that holds what was looked for, or to the one before."""
-        reader = self._board.book.reader
-        if not self._board.book.query:
-            self.say("nothing was looked for: go to the log, then look for a text")
+        """Go to the next place that holds what was looked for, or to the one before."""
+        reads = self._board.reads
+        if not reads.query:
+            self.say(f"nothing was looked for: go to the {reads.noun}, then look for a text")
             return
-        at = self._board.log.selected
-        if reader is None or at is None:
+        at = reads.place
+        if at is None:
             return
-        place = reader.match_before(at) if back else reader.next_match(at)
+        place = reads.match_before(at) if back else reads.next_match(at)
         if place is None:
-            self.say("not found in this log")
+            self.say(f"not found in this {reads.noun}")
         else:
-            self._to_line(place)
+            self._to_place(place)
 
-    def _to_line(self, place: int) -> None:
-        log = self._board.log
-        if log.display and log.region.area:
-            self.set_focus(log, scroll_visible=False)
-        log.select(place, stay=True)
+    def _to_place(self, place: int) -> None:
+        reads = self._board.reads
+        if reads.pane.display and reads.pane.region.area:
+            self.set_focus(reads.pane, scroll_visible=False)
+        reads.show(place)
 
     def ask_time(self) -> None:
         """Write a time to go to."""
@@ -81,33 +84,38 @@ class Reading(Arranging):
 
     def _time_told(self, text: str) -> Segment:
         try:
-            self._board.book.time_of(text, self._clock())
+            self._board.reads.time_of(text, self._clock())
         except ValueError:
             return Clean(TIMES), "quiet"
         return NOTHING, "quiet"
 
     def _time_taken(self, text: str) -> Clean:
+        reads = self._board.reads
         try:
-            there = self._board.book.time_of(text, self._clock())
+            there = reads.time_of(text, self._clock())
         except ValueError as fault:
             return Clean(str(fault))
-        reader = self._board.book.reader
-        place = reader.at_time(there) if reader is not None else None
+        place = reads.at_time(there)
         if place is None:
-            return Clean("this log has no lines")
-        self._to_line(place)
+            return Clean(f"this {reads.noun} has no lines")
+        self._to_place(place)
         return NOTHING
 
     def next_level(self) -> None:
         """Show less of the log, or all of it again."""
         self.say(_LEVELS[self._board.book.next_level()])
 
+    def left_search(self) -> bool:
+        """Look for nothing any more, where the keys are in what was looked through; False where nothing was."""
+        if self._sight.shown is not None or not self._board.reads.query or self.pane is not self._board.reads.pane:
+            return False
+        self.stop_search()
+        self.say("nothing is looked for any more")
+        return True
+
     def back(self) -> None:
-        """In the log a search goes first."""
-        if self._sight.shown is None and self._board.book.query and self.pane is self._board.log:
-            self.stop_search()
-            self.say("nothing is looked for any more")
-        else:
+        """A search goes first where it was made."""
+        if not self.left_search():
             super().back()
 
 
@@ -115,6 +123,7 @@ READS: Final[Mapping[str, Callable[[Reading], None]]] = MappingProxyType(
     {
         **ARRANGES,
         "filter": lambda screen: screen.open_line(),
+        "look_for": lambda screen: screen.look_through(),
         "find_next": lambda screen: screen.find(back=False),
         "find_before": lambda screen: screen.find(back=True),
         "to_time": lambda screen: screen.ask_time(),

@@ -252,7 +252,7 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
             self.close_card()
         elif self.pane is not self.home:
             self.set_focus(self.home, scroll_visible=False)
-        else:
+        elif not self.left_search():
             self.dismiss(None)
 
     # -------------------------------------------------------------- what is earlier

@@ -17,6 +17,7 @@ from console.screens.board import Board, FactsPane
 from console.screens.drawer import Drawer
 from console.screens.rule import Rule
 from console.screens.too_small import TooSmall
+from console.screens.transcript_book import TranscriptBook
 from watchfloor.text import NOTHING, Clean
 from widgets.action_footer import ActionFooter
 from widgets.event_log import EventLog
@@ -41,6 +42,7 @@ class SessionBoard(Board):
         self.key = key
         self.blocks = Blocks(hub.fleet, key, self._glyphs, tz)
         self.transcript = Transcript(self.blocks, marks=self.marks, id="transcript")
+        self.reads = self._pages = TranscriptBook(hub.fleet, self.blocks, self.transcript, tz)
         self.roster = Roster(self.rows, marks=self.marks)
         self.log = EventLog(marks=self.marks)
         self.book.bind(self.log)
@@ -70,6 +72,7 @@ class SessionBoard(Board):
         self.blocks = Blocks(self._hub.fleet, key, self._glyphs, self._tz)
         self.unread_past = NOTHING
         self.transcript.blocks = self.blocks
+        self._pages.turn_to(self.blocks)
         self._dirty = True
 
     @property
@@ -109,6 +112,7 @@ class SessionBoard(Board):
         if everything or second or key in changes.rewritten or key in changes.appended or key in changes.sessions:
             blocks.now = now
             blocks.take_up()
+            self._pages.take_up()
             self.transcript.refresh_blocks()
         self.transcript.empty = Clean(
             "nothing has happened yet" if blocks.attempt is None else "nothing of this attempt"
@@ -119,6 +123,8 @@ class SessionBoard(Board):
         blocks = self.blocks
         if self.fetching:
             return Clean("asking for what is earlier"), "quiet"
+        if (looked := self._pages.told()) is not None:
+            return looked
         if self.unread_past:
             return Clean(f"nothing earlier came: {self.unread_past}"), "attention"
         if blocks.full:

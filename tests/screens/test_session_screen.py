@@ -21,6 +21,7 @@ from tests.screens.widget_kit import HOSTILE, check_harmless, lines, strips
 from watchfloor.errors import ConnectionLost
 from watchfloor.protocol import frames as f
 from watchfloor.words import Primitive
+from widgets.line_box import LineBox
 from widgets.request_card import RequestCard
 from widgets.status_bar import StatusBar
 from widgets.transcript import Transcript
@@ -470,3 +471,64 @@ async def test_a_session_that_is_gone_takes_no_command(stage: Stage) -> None:
     assert not stage.sent
     await press(stage, "escape")
     assert stage.console.app.screen is stage.console.app.fleet_screen
+
+
+# --- looked through ------------------------------------------------------------------------
+
+
+def selected(stage: Stage) -> str:
+    block = screen(stage).query_one(Transcript).selected_block
+    return block.source if block is not None else ""
+
+
+def line(stage: Stage) -> str:
+    return " ".join(text for part in screen(stage).query_one(LineBox).query("_Said") for text in lines(part))
+
+
+async def test_a_text_is_looked_for_and_its_places_are_gone_to(stage: Stage) -> None:
+    told(stage, "the Red door", "a blue one", "another red one", "green")
+    await opened(stage)
+    await press(stage, "slash", *"red")
+    assert "2 found" in line(stage)
+    await press(stage, "enter")
+    assert "another red one" in selected(stage)
+    assert "red: 2 of 2" in said(stage)
+    await press(stage, "n")
+    assert "the Red door" in selected(stage)
+    await press(stage, "N")
+    assert "another red one" in selected(stage)
+    await press(stage, "escape")
+    assert isinstance(stage.console.app.screen, SessionScreen), "the search goes first"
+    assert "red:" not in said(stage)
+    await press(stage, "n")
+    assert "nothing was looked for: go to the transcript" in notice(stage)
+
+
+async def test_what_arrives_is_found_as_well_and_the_cursor_stays(stage: Stage) -> None:
+    told(stage, "red one", "blue")
+    await opened(stage)
+    await press(stage, "slash", *"red", "enter")
+    told(stage, "red two")
+    await painted(stage)
+    assert "red one" in selected(stage)
+    assert "red: 1 of 2" in said(stage)
+
+
+async def test_what_is_not_there_is_said_and_the_line_stays(stage: Stage) -> None:
+    told(stage, "red one")
+    await opened(stage)
+    await press(stage, "slash", *"mauve", "enter")
+    assert "not found" in line(stage)
+    assert screen(stage).line_open
+
+
+async def test_a_time_is_gone_to(stage: Stage) -> None:
+    told(stage, "early", at=stage.clock.now - 3_600_000)
+    told(stage, "late", at=stage.clock.now - 60_000)
+    await opened(stage)
+    await press(stage, "T", *"2m", "enter")
+    assert "late" in selected(stage)
+    await press(stage, "T", *"2h", "enter")
+    assert "early" in selected(stage)
+    await press(stage, "T", *"soon", "enter")
+    assert "a time such as 14:03" in line(stage)
