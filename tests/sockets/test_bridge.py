@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from console.connectors.codex import connector
 from console.connectors.codex.connector import CodexFactory
 from console.connectors.registry import connector_for
 from tests.peers.codex_desk import Desk
@@ -39,10 +40,10 @@ async def at_once(seconds: float) -> None:
 
 @asynccontextmanager
 async def bridging(url: str, told: list[str] | None = None, record: Record = Record.ALL) -> AsyncIterator[Bridge]:
-    connector = CodexFactory()(Target("codex", url, user="bridge", record=record))
-    assert isinstance(connector, ForeignConnector)
+    made = CodexFactory()(Target("codex", url, user="bridge", record=record))
+    assert isinstance(made, ForeignConnector)
     lines = told if told is not None else []
-    async with Bridge(connector, told=lines.append, sleep=at_once, tokens=TOKENS) as bridge:
+    async with Bridge(made, told=lines.append, sleep=at_once, tokens=TOKENS) as bridge:
         await bridge.serve(announce=False)
         running = asyncio.create_task(bridge.run())
         try:
@@ -130,6 +131,31 @@ async def test_a_page_of_history_for_who_has_left_is_not_sent(server: FakeCodex)
             await seen.until(lambda: seen.pages)
 
 
+async def test_a_session_that_nobody_looks_at_any_more_is_let_go(
+    server: FakeCodex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connector, "BEAT_S", 0.02)
+    monkeypatch.setattr(connector, "LINGER_MS", 0)
+    for id in ("t1", "t2", "t3"):
+        server.thread(id)
+    async with bridging(server.url, record=Record.NONE) as bridge:
+        await bridge.reached.wait()
+        async with desk(bridge, record=Record.NONE) as stays:
+            async with desk(bridge, record=Record.NONE) as leaves:
+                for seen, ids in ((stays, ("t1", "t2")), (leaves, ("t1", "t3"))):
+                    for id in ids:
+                        await seen.watch(id)
+                        await asyncio.wait_for(server.joined(id), 60)
+                await stays.unwatch("t2")
+                await asyncio.wait_for(server.called("thread/unsubscribe"), 60)
+            async with asyncio.timeout(60):
+                while [method for method, _ in server.calls].count("thread/unsubscribe") < 2:
+                    server.calls_moved.clear()
+                    await server.calls_moved.wait()
+            left = [params["threadId"] for method, params in server.calls if method == "thread/unsubscribe"]
+            assert left == ["t2", "t3"]
+
+
 async def test_a_lost_system_is_not_there_until_it_is_reached_again(server: FakeCodex) -> None:
     server.thread("t1")
     told: list[str] = []
@@ -154,9 +180,9 @@ async def test_a_lost_system_is_not_there_until_it_is_reached_again(server: Fake
 
 async def test_a_system_that_refuses_the_token_ends_the_bridge() -> None:
     async with fake_codex(token="right") as server:
-        connector = CodexFactory()(Target("codex", server.url, token="wrong"))
-        assert isinstance(connector, ForeignConnector)
-        async with Bridge(connector, sleep=at_once) as bridge:
+        made = CodexFactory()(Target("codex", server.url, token="wrong"))
+        assert isinstance(made, ForeignConnector)
+        async with Bridge(made, sleep=at_once) as bridge:
             with pytest.raises(Denied, match="invalid websocket bearer token"):
                 await bridge.run()
 

@@ -54,7 +54,7 @@ class Bridge(Host):
         self._asked: set[asyncio.Task[None]] = set()
         self.reached = asyncio.Event()
         """Set while the foreign system is reached."""
-        connector.serve_through(self.perform, self._looked, self._waits)
+        connector.serve_through(self.perform, self._looked, self._left, self._waits)
 
     async def run(self) -> None:
         """Keep the foreign system connected, until cancelled.
@@ -105,6 +105,17 @@ class Bridge(Host):
         if session not in self._looking:
             task = self._looking[session] = asyncio.create_task(self._foreign.fetch(session))
             task.add_done_callback(lambda done: self._fetched(session, done))
+
+    def _left(self, session: str) -> None:
+        self._looking.pop(session, None)
+        task = asyncio.create_task(self._foreign.source.unwatch(session))
+        self._asked.add(task)
+        task.add_done_callback(self._left_it)
+
+    def _left_it(self, task: asyncio.Task[None]) -> None:
+        self._asked.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            _log.error("the connector of %r failed", self._foreign.target.name, exc_info=fault)
 
     def _waits(self, conn: str, frame: History) -> bool:
         """What is not fetched is in no page: the first one waits for it."""

@@ -51,15 +51,38 @@ class ForeignCore(HostCore):
     """A host's core that tells which sessions its clients look at."""
 
     looked: Callable[[str], None] | None = None
+    left: Callable[[str], None] | None = None
+    """Told of a session at which the last client that looked at it looks no more."""
     waits: Callable[[str, History], bool] | None = None
     """Does a question for history wait until the details of its session are there? Whoever says so has it answered."""
 
+    def __init__(self, *args: Any, **rest: Any) -> None:
+        super().__init__(*args, **rest)
+        self._lookers: dict[str, set[str]] = {}
+
     def take(self, conn: str, frame: ClientFrame | UnknownFrame, now: int) -> list[HostEffect]:
         if self.looked is not None and isinstance(frame, Watch | History) and frame.session in self.roster:
+            self._lookers.setdefault(frame.session, set()).add(conn)
             self.looked(frame.session)
+        elif isinstance(frame, Unwatch):
+            self._looks_away(conn, frame.session)
         if self.waits is not None and isinstance(frame, History) and self.waits(conn, frame):
             return []
         return super().take(conn, frame, now)
+
+    def disconnect(self, conn: str) -> None:
+        super().disconnect(conn)
+        for session in list(self._lookers):
+            self._looks_away(conn, session)
+
+    def _looks_away(self, conn: str, session: str) -> None:
+        lookers = self._lookers.get(session, set())
+        if conn in lookers:
+            lookers.discard(conn)
+            if not lookers:
+                del self._lookers[session]
+                if self.left is not None:
+                    self.left(session)
 
     def answer(self, conn: str, frame: History, now: int) -> list[HostEffect]:
         """Answer a question for history that has waited long enough."""
@@ -157,14 +180,16 @@ class ForeignConnector:
         self,
         outlet: Callable[[list[HostEffect]], None],
         looked: Callable[[str], None],
+        left: Callable[[str], None],
         waits: Callable[[str, History], bool],
     ) -> None:
         """Somebody else connects clients to the core and carries out what it decides, instead of `connect`.
 
-        `looked` is told which session a client looks at; `waits`: see `ForeignCore`.
+        `looked` is told which session a client looks at; `left` and `waits`: see `ForeignCore`.
         """
         self._outlet = outlet
         self.core.looked = looked
+        self.core.left = left
         self.core.waits = waits
 
     async def fetch(self, session: str) -> bool:
