@@ -7,7 +7,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from watchfloor.connector import Arrival, Clock, Received, Record, Target
 from watchfloor.errors import ConnectionLost, WatchfloorError
