@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from console.demo.process import DemoProcess
     from console.discovery import Discovery
     from console.fleet.changes import Changes
+    from console.recording.player import Player
+    from console.screens.replaying import Replaying
     from watchfloor.connector import Clock, Target
 
 _BEHIND_THE_FIRST_PAINT: Final = ("console.connectors.registry", "console.connectors.native", "console.commands")
@@ -68,12 +70,14 @@ def run(
     discovery: Discovery | None = None,
     ground: str = "",
     browser: bool = False,
+    player: Player | None = None,
 ) -> int:
     """Open the console on these sources, and on the demo if there is one; returns the exit status.
 
     `discovery` keeps the sources in step with the hosts of this machine. `ground` says on the screen why these are its
     sources, where that does not go without saying. With `browser` it is drawn by whoever started this process, in a
-    browser, and there is no terminal to be lost.
+    browser, and there is no terminal to be lost. `player` shows a recording: nothing that happens now is shown then,
+    and nothing is kept of it.
 
     Raises whatever the application could not handle, with the terminal as it was before.
     """
@@ -88,7 +92,8 @@ def run(
         clock=now_ms,
         by=_operator(targets),
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
-        journal=Journal(state_folder() / JOURNAL, clock=now_ms),
+        journal=Journal(state_folder() / JOURNAL, clock=now_ms) if player is None else None,
+        player=player,
         lifeline=lifeline,
         driver=_browser_driver() if browser else TerminalDriver,
     )
@@ -108,6 +113,14 @@ def _browser_driver() -> type[Driver]:
     from console.terminal.browser import BrowserDriver
 
     return BrowserDriver
+
+
+def _replaying(app: Watchfloor, player: Player, tz: tzinfo | None) -> Replaying:
+    from console.screens.replaying import Replaying
+
+    replaying = Replaying(app, player, tz)
+    app.hub.showing = lambda: replaying.words
+    return replaying
 
 
 def now_ms() -> int:
@@ -151,6 +164,7 @@ class Watchfloor(App[int]):
         discovery: Discovery | None = None,
         ground: str = "",
         journal: Journal | None = None,
+        player: Player | None = None,
         lifeline: Lifeline | None = None,
         driver: type[Driver] = TerminalDriver,
         keys: Mapping[str, str] | None = None,
@@ -170,6 +184,7 @@ class Watchfloor(App[int]):
             discovery: Looks for hosts of this machine that come and go while the console is open.
             ground: Why these are its sources, for the operator to read.
             journal: Keeps what sources send, except for the demo; None: nothing is kept.
+            player: Plays the recording that is shown; its keys are there then.
             lifeline: Watches over the terminal; None where there is none to be lost.
             driver: Draws, and reads keys.
             keys: Other keys than the configured ones, by the ids of actions; several parted by commas.
@@ -223,6 +238,7 @@ class Watchfloor(App[int]):
         self.stylesheet.set_variables(self.get_css_variables())
         self.set_keymap(self._keys.bindings())
         self.hub.expect(self._expected())
+        self._replaying = None if player is None else _replaying(self, player, tz)
 
     def get_default_screen(self) -> FleetScreen:
         # A screen that is pushed over an empty one is laid out and styled twice.
@@ -350,6 +366,11 @@ class Watchfloor(App[int]):
             return
         with self.suspend():
             self._lifeline.sleep()
+
+    def action_replay(self, id: str) -> None:
+        """Steer the recording that is shown."""
+        if self._replaying is not None and not self._leaving:
+            self._replaying.perform(id)
 
     def action_redraw(self) -> None:
         """Draw everything once more: something else may have written to the terminal."""

@@ -152,9 +152,15 @@ class Link:
 
 @asynccontextmanager
 async def attached(
-    args: Namespace, *, intervenes: bool, record: Record = Record.NONE, on_items: OnItems | None = None
+    args: Namespace,
+    *,
+    intervenes: bool,
+    record: Record = Record.NONE,
+    on_items: OnItems | None = None,
+    past: bool = False,
 ) -> AsyncIterator[Link]:
-    """Connect to the host that `args.url` names, until it has listed its sessions.
+    """Connect to the host that `args.url` names, until it has listed its sessions. With `past` what is followed
+    begins at the start of what the host keeps.
 
     Raises Usage, ConfigError, and ConnectionFailed in its kinds.
     """
@@ -163,7 +169,7 @@ async def attached(
     logs.keep()
     config = load()
     (place,) = named(args, config, [args.url])
-    target = replace(place.target, record=record, start_at_head=True)
+    target = replace(place.target, record=record, start_at_head=not past)
     # What is wrong with an address or a token by itself shows here, as a fault of the command line.
     connector_for(target)
 

@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from console.cli.exits import USAGE, Fail
 from console.cli.targets import known, local_place, named, operator
@@ -17,6 +17,11 @@ from console.config import Config, load
 from console.demo.process import DemoProcess
 from console.discovery import Discovery, Place
 
+if TYPE_CHECKING:
+    from console.recording.player import Player
+    from watchfloor.connector import Target
+
+PLAYS: Final = "a recording: , pause  . step  ] next request  < slower  > faster  @ go to a time"
 NO_HOST: Final = "no host found here: this is the demo; watchfloor connect URL opens yours"
 
 
@@ -49,6 +54,12 @@ def demo(args: Namespace) -> int:
     return _open(args, load(), [], process, None)
 
 
+def play(args: Namespace, target: Target, player: Player) -> int:
+    """Open on a recording, which cannot be acted on."""
+    args.read_only = True
+    return _open(args, load(), [Place(target)], None, None, ground=PLAYS, player=player)
+
+
 def _open(
     args: Namespace,
     config: Config,
@@ -57,6 +68,7 @@ def _open(
     discovery: Discovery | None,
     *,
     ground: str = "",
+    player: Player | None = None,
 ) -> int:
     if not args.browser and (reason := _unfit()):
         raise Fail(f"{reason}; for scripts there are the verbs sessions, requests and events", USAGE)
@@ -78,6 +90,7 @@ def _open(
             discovery=discovery,
             ground=ground,
             browser=args.browser,
+            player=player,
         )
     finally:
         if process is not None:

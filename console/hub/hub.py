@@ -67,6 +67,8 @@ class Hub:
         self.by: Final = by
         self.read_only: Final = read_only
         self.steady: Final = steady
+        self.showing: Callable[[], str] | None = None
+        """What its sources show, where that is not what happens now; None: it is."""
         self._clock = clock
         self._audit = audit
         self._on_changes = on_changes
