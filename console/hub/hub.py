@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from console.fleet.apply import Fleet
 from console.fleet.changes import Changes
-from console.fleet.facts import ContactFact, Fact, Intent, Refusal, SessionKey
+from console.fleet.facts import ContactFact, Fact, Intent, Refusal, RequestKey, SessionKey
 from console.fleet.gate import ARM_MS, Gated, gate
 from console.fleet.state import Trail
 from console.fleet.trail import unanswered_s
 from console.hub.book import Book
+from console.hub.deciding import Deciding, of_request
 from console.hub.detail import Detail
 from console.hub.lines import HEARD, Lines
 from console.hub.past import Past
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from console.connectors.supervisor import Item
     from console.hub.pages import OlderPage
     from console.journal.journal import Journal
+    from console.policies.rules import Policy, Ruling
     from watchfloor.connector import Clock, Target
     from watchfloor.protocol.frames import ClientFrame
 
@@ -47,7 +49,7 @@ class Hub:
     counted in which a key does not decide yet. `by` is the operator's name. With `read_only` no intervention leaves.
     `on_changes` is called on the event loop after every batch of arrivals, tick and command; `on_items` with a source's
     name and what arrived from it, before the fleet takes it up. Neither may block. `journal` keeps what sources send,
-    except those in `passing`.
+    except those in `passing`. What `policies` decide goes out by itself, through the same gate, unless `read_only`.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Hub:
         on_items: Callable[[str, Sequence[Item]], None] | None = None,
         journal: Journal | None = None,
         passing: frozenset[str] = frozenset(),
+        policies: tuple[Policy, ...] = (),
     ) -> None:
         self.fleet: Final = Fleet(unfit)
         self.by: Final = by
@@ -73,6 +76,14 @@ class Hub:
         self._audit = audit
         self._on_changes = on_changes
         self._book = Book(audit, by)
+        self._deciding = Deciding(
+            policies if not read_only else (),
+            self.fleet,
+            clock,
+            gate=self.gate,
+            begin=self._begin,
+            dispatch=self.dispatch,
+        )
         self._detail = Detail(steady, self.send, self._reachable)
         self._past = Past(journal, self.fleet, self._take, passing)
         self._lines = Lines(clock, self._detail, self._past, take=self._take, on_items=on_items, given_up=self._give_up)
@@ -200,6 +211,7 @@ class Hub:
             self._ticking.cancel()
             await asyncio.gather(self._ticking, return_exceptions=True)
             self._ticking = None
+        await self._deciding.close()
         await self._lines.close()
         await self._detail.close()
         await self._past.close()
@@ -210,7 +222,8 @@ class Hub:
     def gate(self, intent: Intent, *, arm_ms: int = ARM_MS) -> Gated | Refusal:
         """Would the intervention go out now? Whoever submits asks first what `Gated.confirm` lists."""
         now, steady = self._clock(), self.steady()
-        return gate(self.fleet, intent, now, steady=steady, read_only=self.read_only, arm_ms=arm_ms)
+        found = gate(self.fleet, intent, now, steady=steady, read_only=self.read_only, arm_ms=arm_ms)
+        return self._deciding.second_key(found) if isinstance(found, Gated) else found
 
     def begin(self, intent: Intent) -> Trail:
         """Take up an intervention if the gate lets it through; returns its trail, and `dispatch` sends it.
@@ -219,17 +232,33 @@ class Hub:
         outcome and is never sent; it is not among `fleet.trails`. One whose id is known already is not begun again:
         its trail is returned as it stands.
         """
+        return self._begin(intent, {})
+
+    def _begin(self, intent: Intent, more: Mapping[str, object]) -> Trail:
         if (known := self.fleet.trails.get(intent.id)) is not None:
             return known
         gated = self.gate(intent)
         if isinstance(gated, Refusal):
             return refused(self.fleet, intent, gated, self._clock())
-        if (reason := self._book.requested(gated)) is not None:
+        told = {**of_request(self.fleet, gated, self._clock()), **more}
+        if (reason := self._book.requested(gated, told)) is not None:
             refusal = Refusal(OutcomeKind.UNDELIVERED, reason)
             return refused(self.fleet, intent, refusal, self._clock())
         self._unsent[intent.id] = gated
         self._tell(self.fleet.requested(intent, self._clock()))
         return self.fleet.trails[intent.id]
+
+    def ruling(self, key: RequestKey) -> Ruling | None:
+        """What the operator's policies say about a request that waits; None: none of them matches."""
+        return self._deciding.automatic.on(key)
+
+    def refused_early(self, intent: Intent, refusal: Refusal) -> None:
+        """A key was refused because what it is about had not stood still for long enough: into the audit."""
+        self._book.refused(intent, refusal.reason)
+
+    def revealed(self, key: RequestKey) -> None:
+        """The operator had the masked text of a request shown: into the audit."""
+        self._book.revealed(key)
 
     async def dispatch(self, trail: Trail) -> None:
         """Send what was begun, once."""
@@ -304,6 +333,7 @@ class Hub:
             now = self._clock()
             self._tell(self.fleet.tick(now))
             self._miss_words(now)
+            self._deciding.decide()
 
     def _miss_words(self, now: int) -> None:
         """What a source that is heard has not answered in time is unknown, unless somebody still waits for the word."""
@@ -323,6 +353,7 @@ class Hub:
             if (trail := self.fleet.trails.get(id)) is not None:
                 self._book.write(trail)
                 self._past.trail(trail)
+        self._deciding.arrived(changes.requests)
         self._moved.set()
         if self._on_changes is not None:
             self._on_changes(changes)

@@ -22,12 +22,12 @@ MOST: Final = 40
 _DATABASE = re.compile(r"sql|postgres|mysql|mongo|database|(?:^|_)db(?:_|$)")
 _CODE = re.compile(r"python|jupyter|notebook|code_interpreter|javascript|js_repl|node")
 _WRITES = re.compile(r"write|edit|create|patch|delete|remove|move|rename|save|replace|insert|apply|mkdir|upload|put")
-_COMMAND_KEYS: Final = frozenset(
+COMMAND_KEYS: Final = frozenset(
     ("command", "cmd", "commands", "script", "shell", "bash", "shell_command", "command_line", "argv", "run")
 )
 _CODE_KEYS: Final = frozenset(("code", "python", "source", "javascript", "cell", "new_source"))
 _QUERY_KEYS: Final = frozenset(("query", "sql", "statement", "statements"))
-_PATH_KEYS: Final = words_of(
+PATH_KEYS: Final = words_of(
     "path file_path filepath filename file target target_file target_path destination dest dst dir directory folder"
     " new_path old_path notebook_path uri source_path"
 )
@@ -136,7 +136,7 @@ def _arguments(
         if match[0] in ("]", "}", "{", "["):
             if listed:
                 yield from _argv(listed, key, locate, workspace, cwd, budget)
-            listed = [] if match[0] == "[" and key in _COMMAND_KEYS else None
+            listed = [] if match[0] == "[" and key in COMMAND_KEYS else None
             continue
         word = _unescaped(match)
         if match[2]:
@@ -158,7 +158,7 @@ def _value(
 ) -> Iterator[Risk]:
     inside = _inside(word, locate)
     span = locate(word.start, word.end)
-    if key in _COMMAND_KEYS:
+    if key in COMMAND_KEYS:
         yield from shell_risks(word.value, inside, workspace, cwd, budget)
     elif key in _CODE_KEYS:
         yield from code_risks(word.value, inside, workspace, cwd, budget)
@@ -167,7 +167,7 @@ def _value(
     elif key in _FOLDER_KEYS:
         if outside(word.value, cwd, workspace):
             yield risk("works-outside", "runs outside of the workspace", span)
-    elif key in _PATH_KEYS:
+    elif key in PATH_KEYS:
         if secret(word.value):
             yield risk("secret-file", "names a file that usually holds secrets", span)
         if _WRITES.search(tool):
