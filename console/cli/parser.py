@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from console.cli import interventions, keeping, out, values
+from console.cli import interventions, keeping, out, proving, values
 from console.cli.exits import Usage
 from console.version import VERSION
 from watchfloor.text import Clean
@@ -248,6 +248,7 @@ def _records(verbs: Any) -> None:
 
 def _rest(verbs: Any) -> None:
     keeping.arguments(lambda *words, **rest: _verb(verbs, *words, **rest), _token)
+    proving.arguments(lambda *words, **rest: _verb(verbs, *words, **rest))
     _verb(verbs, "schema", "settings:schema", "print the JSON Schema of the protocol")
     config = _verb(verbs, "config", "settings:config", "say where the configuration is, write one, or check it")
     config.add_argument(
