@@ -1,0 +1,53 @@
+"""A recording in the real console: marked, steered, and acting on nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.pty.kit import check_given_back, console, press_until
+from tests.sockets.test_recording import asking, recorded
+
+
+async def made(path: Path) -> Path:
+    async with asking() as host:
+        return await recorded(host, path)
+
+
+def test_a_recording_is_shown_paused_stepped_and_searched(env: Mapping[str, str], tmp_path: Path) -> None:
+    path = asyncio.run(made(tmp_path / "build.rec"))
+    with console(env, "replay", str(path)) as terminal:
+        terminal.wait_for("REPLAY")
+        assert "a recording: , pause" in terminal.screen()
+        press_until(terminal, "]", lambda: "1 needs you" in terminal.screen())
+        terminal.wait_for("paused")
+        terminal.wait_for("asker")
+        assert "this console only watches" in terminal.screen()
+        press_until(terminal, "i", lambda: "make release" in terminal.screen())
+        terminal.press("a")
+        press_until(terminal, "]", lambda: "no request comes after this" in terminal.screen())
+        assert "1 needs you" in terminal.screen()
+        terminal.press(">")
+        terminal.wait_for("x2")
+        press_until(terminal, "@", lambda: "go to" in terminal.screen())
+        terminal.press("1h", "enter")
+        terminal.wait_gone("1 needs you")
+        terminal.press(",")
+        terminal.wait_gone("paused")
+        terminal.wait_for("at its end")
+        assert "1 needs you" in terminal.screen()
+        terminal.press("q")
+        terminal.wait_for(re.compile(r"y +quit"))
+        press_until(terminal, "y", lambda: terminal.process.poll() is not None)
+        assert terminal.wait_exit() == 0
+        check_given_back(terminal)
+
+
+def test_what_is_no_recording_is_told_in_one_line(env: Mapping[str, str], tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("dear diary")
+    with console(env, "replay", str(text)) as terminal:
+        terminal.wait_for("is no recording")
+        assert terminal.wait_exit() == 2
