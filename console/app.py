@@ -33,6 +33,7 @@ from console.demo.process import NAME as DEMO
 from console.hub import Hub, steady_ms
 from console.journal.journal import JOURNAL, Journal
 from console.keymap import key_names, keymap
+from console.policies.file import load as load_policies
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
 from console.terminal.driver import PasteDropped, TerminalDriver
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from console.demo.process import DemoProcess
     from console.discovery import Discovery
     from console.fleet.changes import Changes
+    from console.policies.rules import Policy
     from console.recording.player import Player
     from console.screens.replaying import Replaying
     from watchfloor.connector import Clock, Target
@@ -94,6 +96,7 @@ def run(
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
         journal=Journal(state_folder() / JOURNAL, clock=now_ms) if player is None else None,
         player=player,
+        policies=load_policies() if player is None else (),
         lifeline=lifeline,
         driver=_browser_driver() if browser else TerminalDriver,
     )
@@ -169,6 +172,7 @@ class Watchfloor(App[int]):
         driver: type[Driver] = TerminalDriver,
         keys: Mapping[str, str] | None = None,
         tz: tzinfo | None = None,
+        policies: tuple[Policy, ...] = (),
     ) -> None:
         """Create the application.
 
@@ -189,6 +193,7 @@ class Watchfloor(App[int]):
             driver: Draws, and reads keys.
             keys: Other keys than the configured ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
+            policies: By which it decides requests by itself.
         """
         self._config = config
         self._themes = looks.themes_folder(config.path)
@@ -217,6 +222,7 @@ class Watchfloor(App[int]):
             on_changes=self.take,
             journal=journal,
             passing=frozenset({DEMO}),
+            policies=policies,
         )
         changed = {**config.keys, **{id: key_names(names) for id, names in (keys or {}).items()}}
         self._keys: Final = keymap(ACTIONS, changed)
