@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from console.cli import out
-from watchfloor.errors import AddressInUse, ConfigError, ConnectionFailed, WatchfloorError
+from watchfloor.errors import AddressInUse, ConfigError, ConnectionFailed, StorageError, WatchfloorError
 
 OK: Final = 0
 BUG: Final = 1
@@ -40,7 +40,7 @@ def guarded(body: Callable[[], int]) -> int:
     except Fail as failure:
         code = failure.code
         reason = str(failure)
-    except (ConnectionFailed, AddressInUse, ConfigError) as failure:
+    except (ConnectionFailed, AddressInUse, ConfigError, StorageError) as failure:
         code = failure.exit_code
         reason = str(failure)
     except KeyboardInterrupt:

@@ -65,6 +65,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             raise Usage(
                 "write the program to run after --, as in: watchfloor run -- make test; see watchfloor run --help"
             )
+        if (args.tls_cert is None) != (args.tls_key is None):
+            raise Usage("--tls-cert and --tls-key come together; see watchfloor run --help")
+        if args.acp and args.pty:
+            raise Usage("--acp goes without --pty: such an agent is spoken to through pipes; see watchfloor run --help")
         if args.acp and (args.stdin or args.observe):
             raise Usage(
                 "--acp goes without --stdin and --observe: such an agent is told in its own protocol; "
@@ -181,7 +185,21 @@ def _applications(verbs: Any) -> None:
         "that consoles can read it and start it again; with --exit it leaves at once. The first line on standard error "
         "is where it listens; consoles of yours on this machine find it by themselves.",
     )
-    run.add_argument("--serve", metavar="HOST:PORT", type=values.address, default=_ANYWHERE, help=_WHERE)
+    where = run.add_mutually_exclusive_group()
+    where.add_argument("--serve", metavar="HOST:PORT", type=values.address, help=_WHERE)
+    where.add_argument(
+        "--join",
+        metavar="URL",
+        help="be a session of this host instead of one of our own; without it and --serve, of the host of yours that "
+        "`watchfloor host` keeps on this machine, if there is one",
+    )
+    _token(run)
+    run.add_argument("--tls-cert", metavar="F", help="serve with TLS: the certificate, with --tls-key")
+    run.add_argument("--tls-key", metavar="F", help="serve with TLS: the key of the certificate")
+    run.add_argument(
+        "--insecure", action="store_true", help="serve other machines without TLS, or without a token of a file"
+    )
+    run.add_argument("--pty", action="store_true", help="give the program a terminal of its own")
     run.add_argument(
         "--name",
         metavar="N",
@@ -195,6 +213,16 @@ def _applications(verbs: Any) -> None:
         help="CMD speaks the Agent Client Protocol: messages are prompts, and what it asks waits for an operator",
     )
     run.add_argument("--exit", action="store_true", help="end with the program, and with its status")
+
+    host = _verb(
+        verbs,
+        "host",
+        "hosting:host",
+        "serve the agents that a file names, until Ctrl-C",
+        epilog="docs/host.md says what the file holds. The first line on standard error is where it listens; consoles "
+        "of yours on this machine find it by themselves, and so does `watchfloor run`.",
+    )
+    host.add_argument("file", metavar="FILE.toml", help="which agents there are, and who is let in")
 
     bridge = _verb(
         verbs,

@@ -8,30 +8,31 @@ import logging
 import os
 import secrets
 import shutil
-import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 from console.cli import logs, out
 from console.cli.echo import Echo
+from console.cli.ends import Ends
 from console.cli.exits import OK, USAGE, Fail, Usage
+from console.cli.hosting import serve, tls_context
 from console.cli.naming import session_name
 from console.cli.targets import named, operator
 from console.config import load, read_token
 from console.connectors.registry import connector_for
 from console.demo.workspace import workspace
-from watchfloor.connector import Connector
-from watchfloor.errors import AddressInUse, AgentError, WatchfloorError
+from watchfloor import runtime
+from watchfloor.connector import Connector, Target
+from watchfloor.errors import AgentError
 from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, SessionPort
 from watchfloor.harness.process import exit_words
 from watchfloor.harness.program import ProgramHarness
 from watchfloor.harness.wrapped import WrappedHarness
-from watchfloor.host.handshake import is_loopback
+from watchfloor.host.joining import invited
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
 from watchfloor.protocol.frames import DoResume
@@ -43,7 +44,7 @@ NOT_STARTED: Final = 126
 AGENTS: Final = 8
 RATE: Final = 20.0
 SEED: Final = 1
-_UNREACHABLE: Final = 8
+_LOOPBACK: Final = ("127.0.0.1", 0)
 _LEAVES_IN_S: Final = 5.0
 """Seconds that a reader who does not read may keep us once we were asked to end."""
 _LONGEST_TOKEN: Final = 4096
@@ -85,12 +86,12 @@ def _first_line() -> str:
 async def _demo(args: Namespace, token: str | None) -> int:
     from console.demo.fleet import build
 
-    ends = _Ends()
+    ends = Ends()
     # Whatever asks us to end, from before the folder is made until after it is gone, ends us in order.
     with ends.by_signals(), _lifeline(ends, follow=args.until_stdin_ends), workspace() as folder:
         async with Host(name="demo", tokens=None if token is None else _tokens(token)) as host:
             # The console's own demo is nobody else's to find.
-            url = await _serve(host, args.serve, announce=not args.until_stdin_ends)
+            url = await serve(host, args.serve, announce=not args.until_stdin_ends)
             await build(
                 host,
                 workspace=folder,
@@ -110,7 +111,7 @@ async def _demo(args: Namespace, token: str | None) -> int:
 
 
 @contextmanager
-def _lifeline(ends: _Ends, *, follow: bool) -> Iterator[None]:
+def _lifeline(ends: Ends, *, follow: bool) -> Iterator[None]:
     """Ask to end when standard input ends, if that is to be followed."""
     if not follow:
         yield
@@ -137,7 +138,7 @@ def run(args: Namespace) -> int:
     logs.keep()
     if shutil.which(args.program[0]) is None:
         raise Fail(f"there is no program {args.program[0]!r}", NO_PROGRAM)
-    echo, ends = Echo(), _Ends()
+    echo, ends = Echo(), Ends()
     patience: float | None = _LEAVES_IN_S
     try:
         status = asyncio.run(_run(args, echo, ends))
@@ -150,18 +151,19 @@ def run(args: Namespace) -> int:
         echo.close(patience)
 
 
-async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
-    token = secrets.token_urlsafe(24)
+async def _run(args: Namespace, echo: Echo, ends: Ends) -> int:
+    token = secrets.token_urlsafe(24) if args.token_file is None else read_token(Path(args.token_file))
+    whom, parent = _to_join(args)
     name = args.name or session_name(args.program)
     over = asyncio.Event()
     status = OK
-    session = ""
+    session = url = ""
 
     def told(end: str) -> None:
         if args.exit or ends.was_asked:
             return
         # Without a runtime file nobody has the token.
-        again = "" if args.observe or host.announce_fault is not None else _again(host, session)
+        again = "" if args.observe or host.announce_fault is not None else _again(whom or host, session)
         echo.say(f"{end}; {again}Ctrl-C leaves")
 
     def ended(code: int) -> None:
@@ -182,28 +184,72 @@ async def _run(args: Namespace, echo: Echo, ends: _Ends) -> int:
     harness = _Watched(
         _agent(args.program, ended)
         if args.acp
-        else ProgramHarness(args.program, stdin=args.stdin, observe=args.observe, echo=echo, ended=ended),
+        else ProgramHarness(
+            args.program,
+            stdin=args.stdin,
+            observe=args.observe,
+            echo=echo,
+            ended=ended,
+            terminal=_size() if args.pty else None,
+        ),
         again=lambda attempt: echo.say(f"started again (attempt {attempt})"),
         not_started=not_started,
     )
     # Whatever asks us to end also while the host says good-bye to its clients ends us in order.
     with ends.by_signals():
         async with Host(name=name, tokens=_tokens(token)) as host:
-            url = await _serve(host, args.serve)
+            tls = tls_context(Path(args.tls_cert), Path(args.tls_key)) if args.tls_cert is not None else None
+            if whom is None:
+                url = await serve(
+                    host,
+                    args.serve or _LOOPBACK,
+                    tls=tls,
+                    insecure=args.insecure,
+                    token_known=args.token_file is not None,
+                )
             # Whoever reads that it listens must find it, and its session; the program itself starts a moment later.
-            session = host.add(harness, name=name, cwd=str(Path.cwd()))
+            id = None if whom is None else f"{name}-{secrets.token_hex(4)}"
+            session = host.add(harness, name=name, id=id, parent=parent, cwd=str(Path.cwd()))
             if args.acp:
                 # An agent that waits for a message would otherwise say only then that it cannot be started.
                 host.command(session, DoResume(), by=operator())
-            out.note(f"listening on {url}")
-            _note_if_hidden(host)
+            if whom is None:
+                out.note(f"listening on {url}")
+                _note_if_hidden(host)
+            else:
+                await host.join(whom)
+                out.note(clean_line(f"joined {whom.url} as {session}"))
             await (_first(over, ends.asked) if args.exit else ends.asked.wait())
             if ends.asked.is_set():
                 await _wind_up(host, session, ends, over)
     return ends.status if ends.was_asked else status
 
 
-def _again(host: Host, session: str) -> str:
+def _size() -> tuple[int, int]:
+    """Columns and rows of the terminal that we are on, or of a usual one."""
+    size = shutil.get_terminal_size()
+    return size.columns, size.lines
+
+
+def _to_join(args: Namespace) -> tuple[Target | None, str | None]:
+    """The host to join, and whose child the program is there; None where it is to be served by itself.
+
+    Joined is what `--join` names, what invited this process, or, unless `--serve` says otherwise, the host of this user
+    that stands on this machine. Raises ConfigError, Usage.
+    """
+    invitation = invited(os.environ)
+    if args.join is not None:
+        (place,) = named(args, load(), [args.join])
+        return place.target, invitation[1] if invitation is not None else None
+    if args.serve is not None or args.token_file is not None:
+        return None, None
+    if invitation is not None:
+        return invitation
+    standing = next((local for local in runtime.hosts() if local.stands), None)
+    return (None if standing is None else Target(standing.name, standing.url, standing.token)), None
+
+
+def _again(host: Host | Target, session: str) -> str:
     return f"r in a console (or watchfloor resume {host.url} {session}) starts it again; "
 
 
@@ -246,7 +292,7 @@ class _Watched(WrappedHarness):
         return session
 
 
-async def _wind_up(host: Host, session: str, ends: _Ends, over: asyncio.Event) -> None:
+async def _wind_up(host: Host, session: str, ends: Ends, over: asyncio.Event) -> None:
     """Stop the program as an operator would, so that consoles see it; asked again, kill it."""
     by = operator()
     for kill in (False, True):
@@ -276,11 +322,11 @@ async def _bridge(args: Namespace, connector: Connector) -> int:
 
     if not isinstance(connector, ForeignConnector):
         raise Usage(f"{clean_line(connector.target.url)} is served by a host already: connect to it as it is")
-    ends, over = _Ends(), asyncio.Event()
+    ends, over = Ends(), asyncio.Event()
     tokens = _tokens(secrets.token_urlsafe(24))
     with ends.by_signals():
         async with Bridge(connector, told=lambda line: out.note(clean_line(line)), tokens=tokens) as host:
-            url = await _serve(host, args.serve)
+            url = await serve(host, args.serve)
             out.note(f"listening on {url}")
             _note_if_hidden(host)
             running = asyncio.create_task(host.run())
@@ -294,50 +340,6 @@ async def _bridge(args: Namespace, connector: Connector) -> int:
 
 
 # --- all -----------------------------------------------------------------------------------
-
-
-class _Ends:
-    """Who asked us to end, and with which status."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        """Set by each asking; whoever heeds it may clear it, to wait for the next."""
-        self.was_asked = False
-        self.status = OK
-        self.reason = ""
-
-    def ask(self, status: int, reason: str = "") -> None:
-        self.status, self.reason, self.was_asked = status, reason, True
-        self.asked.set()
-
-    @contextmanager
-    def by_signals(self) -> Iterator[None]:
-        """Ctrl-C and its kin ask, instead of tearing down what runs."""
-        loop = asyncio.get_running_loop()
-        reasons = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "its terminal closed"}
-
-        def heard(number: int, _: FrameType | None) -> None:
-            # At once, and not by the loop's own handlers: those forget a signal that comes in their last moment.
-            self.status, self.reason, self.was_asked = 128 + number, reasons[signal.Signals(number)], True
-            loop.call_soon_threadsafe(self.asked.set)
-
-        before = {number: signal.signal(number, heard) for number in reasons}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-
-async def _serve(host: Host, address: tuple[str, int], *, announce: bool = True) -> str:
-    if not is_loopback(address[0]):
-        raise Usage(f"{address[0]} is not an address of this machine alone; serve on 127.0.0.1, [::1] or localhost")
-    try:
-        return await host.serve(*address, announce=announce)
-    except AddressInUse:
-        raise
-    except WatchfloorError as fault:
-        raise Fail(str(fault), _UNREACHABLE) from None
 
 
 def _note_if_hidden(host: Host) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 
-from console.cli.serve import _Ends
+from console.cli.ends import Ends
 
 
 async def test_a_signal_of_the_last_moment_is_not_forgotten() -> None:
-    ends = _Ends()
+    ends = Ends()
     with ends.by_signals():
         os.kill(os.getpid(), signal.SIGINT)
         # No turn of the loop between the signal and the end.
@@ -19,7 +19,7 @@ async def test_a_signal_of_the_last_moment_is_not_forgotten() -> None:
 
 
 async def test_a_signal_wakes_whoever_waits() -> None:
-    ends = _Ends()
+    ends = Ends()
     with ends.by_signals():
         asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
         await asyncio.wait_for(ends.asked.wait(), 10)
@@ -29,6 +29,6 @@ async def test_a_signal_wakes_whoever_waits() -> None:
 async def test_afterwards_signals_are_what_they_were() -> None:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.getsignal(number) for number in numbers]
-    with _Ends().by_signals():
+    with Ends().by_signals():
         assert [signal.getsignal(number) for number in numbers] != before
     assert [signal.getsignal(number) for number in numbers] == before

@@ -62,7 +62,7 @@ def test_what_follows_the_dashes_belongs_to_the_program() -> None:
     args = parse(["run", "--stdin", "--exit", "--name", "x", "--", "sh", "-c", "echo --exit", "--", "--name"])
     assert args.program == ["sh", "-c", "echo --exit", "--", "--name"]
     assert (args.stdin, args.exit, args.observe, args.name) == (True, True, False, "x")
-    assert args.serve == ("127.0.0.1", 0)
+    assert args.serve is None
 
 
 def test_dashes_of_other_verbs_are_theirs() -> None:

@@ -25,7 +25,7 @@ _VARIABLE: Final = "WATCHFLOOR_RUNTIME_DIR"
 _INSTEAD: Final = f"choose a folder of your own, as in {_VARIABLE}=~/.cache/watchfloor/run"
 _MOST: Final = 64 * 1024
 _SUFFIX: Final = ".json"
-_FIELDS: Final = ("url", "token", "name", "pid", "born")
+_FIELDS: Final = ("url", "token", "name", "pid", "born", "stands")
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -44,6 +44,8 @@ class LocalHost:
     path: Path
     born: int | None = None
     """When its process began, in clock ticks since boot; None where the system does not tell."""
+    stands: bool = False
+    """It was brought up to be joined by others."""
 
     @property
     def up(self) -> bool:
@@ -71,7 +73,7 @@ def _expanded(path: str) -> Path:
         raise RuntimeFolderError(f"{path}: that home folder is not known: set {_VARIABLE}, or HOME") from None
 
 
-def publish(url: str, token: str | None, name: str) -> Path:
+def publish(url: str, token: str | None, name: str, *, stands: bool = False) -> Path:
     """Tell the consoles of this user about a host of this process; returns the file for `withdraw`.
 
     It goes by its name, or with a number where another host that is up has it (`build`, `build-2`), for as long as it
@@ -90,7 +92,7 @@ def publish(url: str, token: str | None, name: str) -> Path:
         if reason := _distrust(where):
             raise RuntimeFolderError(f"{where}: {reason}")
         with _one_at_a_time(where):
-            record = {"url": url, "token": token, "name": _free(name), "pid": pid, "born": _born(pid)}
+            record = {"url": url, "token": token, "name": _free(name), "pid": pid, "born": _born(pid), "stands": stands}
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(handle, "w", encoding="utf-8") as file:
                 json.dump(record, file)
@@ -197,7 +199,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     token, pid, born = record.get("token"), record.get("pid"), record.get("born")
     if not texts or not isinstance(token, str | None) or not isinstance(pid, int) or not isinstance(born, int | None):
         return None
-    return {**record, "born": born}
+    return {**record, "born": born, "stands": record.get("stands") is True}
 
 
 def _alive(pid: int, born: int | None) -> bool:

@@ -18,18 +18,20 @@ class Refusal:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Door:
     """Whom a host lets in.
 
     `origins`: values of the `Origin` header that are welcome; a browser page of any other is refused, since
     it would act with the operator's reach. `hosts`: names besides the loopback ones that the `Host` header
-    may carry, so that no foreign name can be pointed at this machine.
+    may carry, so that no foreign name can be pointed at this machine. `beyond`: it serves other machines too, which
+    may call it by any address; an address, other than a name, cannot be pointed at another machine.
     """
 
     principals: Principals
     origins: Collection[str] = ()
     hosts: Collection[str] = ()
+    beyond: bool = False
 
     def admit(self, headers: Iterable[tuple[str, str]], *, joins: bool = False) -> Principal | Refusal:
         """The principal of a request, or why it is refused. `joins`: it is a process that wants to join its agents."""
@@ -56,7 +58,7 @@ class Door:
 
     def _is_ours(self, host: str) -> bool:
         name = host_name(host)
-        return name in self.hosts or is_loopback(name)
+        return name in self.hosts or is_loopback(name) or (self.beyond and _is_address(name))
 
 
 def host_name(host: str) -> str:
@@ -65,6 +67,14 @@ def host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(name: str) -> bool:

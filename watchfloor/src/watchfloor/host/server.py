@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -319,19 +320,35 @@ class Host:
             raise StaleTarget(f"this host runs no session {session!r}")
         return LiveAgent(self, session, by)
 
-    async def serve(self, address: str = "127.0.0.1", port: int = 0, *, announce: bool = True) -> str:
-        """Listen, and return the URL. Port 0 takes a free one.
+    def unsafe(self, address: str, *, tls: bool = False, insecure: bool = False) -> str | None:
+        """Why `serve` would refuse to listen there, in words; None where it would not."""
+        return self._serving.unsafe(address, tls=tls, insecure=insecure)
+
+    async def serve(
+        self,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        announce: bool = True,
+        stands: bool = False,
+        tls: ssl.SSLContext | None = None,
+        insecure: bool = False,
+    ) -> str:
+        """Listen, and return the URL. Port 0 takes a free one. `tls`: what the host proves itself with, for wss.
+
+        An address that other machines reach is refused without tokens or without TLS, unless it is to be `insecure`.
 
         With `announce` the consoles of this user find the host by themselves until it is closed: by a runtime file
         that only this user can read, with its name, its URL and, where there is one token alone and it is an
-        operator's, that token. A file that cannot be written is no error; `announce_fault` says why.
+        operator's, that token; with `stands`, so does `watchfloor run`, which joins it then. A file that cannot be
+        written is no error; `announce_fault` says why.
 
-        Raises AddressInUse, or WatchfloorError for an address that is not of this machine alone.
+        Raises AddressInUse, or WatchfloorError for an address at which it is not safe, or not possible, to listen.
         """
-        self._url = await self._serving.listen(address, port)
+        self._url = await self._serving.listen(address, port, tls, insecure=insecure)
         if announce:
             try:
-                self._announced = runtime.publish(self._url, self._only_token, self._core.info.name)
+                self._announced = runtime.publish(self._url, self._only_token, self._core.info.name, stands=stands)
             except runtime.RuntimeFolderError as fault:
                 self._announce_fault = str(fault)
         return self._url

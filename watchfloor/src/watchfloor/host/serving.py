@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import ssl
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final, Protocol
@@ -62,12 +63,23 @@ class Serving:
         self._connections = 0
         self._server: Server | None = None
 
-    async def listen(self, address: str, port: int) -> str:
+    def unsafe(self, address: str, *, tls: bool, insecure: bool) -> str | None:
+        """Why the host is not to be served there like this; None where it may be."""
+        if is_loopback(address) or insecure:
+            return None
+        if self._door.principals.open:
+            return f"{address} is reached from other machines: give the host tokens, so that not everybody operates it"
+        if not tls:
+            return f"{address} is reached from other machines: give the host a certificate and a key for TLS"
+        return None
+
+    async def listen(self, address: str, port: int, tls: ssl.SSLContext | None, *, insecure: bool) -> str:
         """Listen, and return the URL. Raises AddressInUse or WatchfloorError."""
         if self._server is not None:
             raise WatchfloorError("the host serves already")
-        if not is_loopback(address):
-            raise WatchfloorError(f"{address} is not a loopback address: this host serves this machine only")
+        if why := self.unsafe(address, tls=tls is not None, insecure=insecure):
+            raise WatchfloorError(f"{why}, or say that it is to be insecure")
+        self._door.beyond = not is_loopback(address)
         # "localhost" may be two addresses, which would get two different free ports.
         address = "127.0.0.1" if address == "localhost" else address
         try:
@@ -82,13 +94,15 @@ class Serving:
                 max_size=MAX_FRAME,
                 logger=_quiet,
                 server_header=None,
+                ssl=tls,
             )
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise AddressInUse(f"{address}:{port} is in use by another program") from None
             raise WatchfloorError(f"cannot listen at {address}:{port}: {error.strerror or error}") from None
         bound = next(iter(self._server.sockets)).getsockname()
-        return f"ws://[{bound[0]}]:{bound[1]}" if ":" in bound[0] else f"ws://{bound[0]}:{bound[1]}"
+        name = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+        return f"{'ws' if tls is None else 'wss'}://{name}:{bound[1]}"
 
     def refuse_new(self) -> None:
         """Nobody connects any more; who is connected stays."""
