@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from importlib import import_module
@@ -25,13 +26,15 @@ from textual.css.query import NoMatches
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.widget import MountError
 
-from console import looks
+from console import kept_view, looks
 from console.actions import ACTIONS, Where, actions
 from console.audit import Audit
 from console.config import state_folder
 from console.demo.process import NAME as DEMO
 from console.hub import Hub, steady_ms
 from console.journal.journal import JOURNAL, Journal
+from console.journal.records import Retention
+from console.kept_view import View
 from console.keymap import key_names, keymap
 from console.policies.file import load as load_policies
 from console.screens.collector import Collector
@@ -44,6 +47,8 @@ from watchfloor.errors import ConfigError
 from watchfloor.text import Clean, clean_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import RenderableType
     from textual.driver import Driver
     from textual.worker import Worker
@@ -94,11 +99,12 @@ def run(
         clock=now_ms,
         by=_operator(targets),
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
-        journal=Journal(state_folder() / JOURNAL, clock=now_ms) if player is None else None,
+        journal=_journal(config) if player is None else None,
         player=player,
         policies=load_policies() if player is None else (),
         lifeline=lifeline,
         driver=_browser_driver() if browser else TerminalDriver,
+        kept=state_folder() / kept_view.NAME if player is None else None,
     )
     if lifeline is None:
         app.run(mouse=config.mouse)
@@ -116,6 +122,13 @@ def _browser_driver() -> type[Driver]:
     from console.terminal.browser import BrowserDriver
 
     return BrowserDriver
+
+
+def _journal(config: Config) -> Journal | None:
+    if not config.journal_days:
+        return None
+    retention = Retention.of(config.journal_days, config.journal_mb)
+    return Journal(state_folder() / JOURNAL, clock=now_ms, retention=retention)
 
 
 def _replaying(app: Watchfloor, player: Player, tz: tzinfo | None) -> Replaying:
@@ -173,6 +186,7 @@ class Watchfloor(App[int]):
         keys: Mapping[str, str] | None = None,
         tz: tzinfo | None = None,
         policies: tuple[Policy, ...] = (),
+        kept: Path | None = None,
     ) -> None:
         """Create the application.
 
@@ -194,11 +208,20 @@ class Watchfloor(App[int]):
             keys: Other keys than the configured ones, by the ids of actions; several parted by commas.
             tz: The zone that times are shown in; that of the machine if None.
             policies: By which it decides requests by itself.
+            kept: The file from which it takes how it looked, and into which it writes how it looks when it is left;
+                None: it begins as usual.
         """
         self._config = config
+        self._kept = kept
+        view = View() if kept is None else kept_view.load(kept)
         self._themes = looks.themes_folder(config.path)
         self._colourless = looks.colourless()
         self._look = looks.without_colour() if self._colourless else looks.theme(config.theme, self._themes)
+        # What was chosen by hand, unless the configuration has been changed since.
+        self._chosen = view.theme if view.configured == (config.theme or "") else ""
+        if self._chosen and not self._colourless:
+            with contextlib.suppress(ConfigError):
+                self._look = looks.theme(self._chosen, self._themes)
         super().__init__(driver_class=driver)
         if config.reduced_motion:
             self.animation_level = "none"
@@ -238,6 +261,7 @@ class Watchfloor(App[int]):
             debug_keys=os.environ.get("WATCHFLOOR_DEBUG_KEYS") == "1",
             tz=tz,
         )
+        self.fleet_screen.begin_with(view)
         # Set before there is anything to style; a theme that changes later styles everything once more.
         self.register_theme(toolkit_theme(self._look))
         self.set_reactive(App.theme, self._look.name)
@@ -265,7 +289,7 @@ class Watchfloor(App[int]):
         return looks.names(self._themes)
 
     def wear(self, name: str) -> Clean:
-        """Change to this theme until the console is closed; returns what there is to be said."""
+        """Change to this theme; returns what there is to be said."""
         if self._colourless:
             return Clean("NO_COLOR is set in the environment, and wins over every theme")
         try:
@@ -277,8 +301,9 @@ class Watchfloor(App[int]):
         if self.theme == look.name:
             # Its file may have changed since; the toolkit sees that it is worn already, and does nothing.
             self.refresh_css(animate=False)
-        self.theme = look.name
-        return clean_line(f'this is {look.name}; theme = "{look.name}" in the configuration keeps it')
+        self.theme = self._chosen = look.name
+        told = f'this is {look.name}; theme = "{look.name}" in the configuration makes it the usual one'
+        return clean_line(told)
 
     def address(self, source: str) -> str:
         """How another program names the source: as the configuration does, else by its URL; "" where none can."""
@@ -299,6 +324,9 @@ class Watchfloor(App[int]):
 
     async def on_unmount(self) -> None:
         """Let go of the sources and of the demo."""
+        if self._kept is not None:
+            view = self.fleet_screen.view()
+            kept_view.save(self._kept, replace(view, theme=self._chosen, configured=self._config.theme or ""))
         self._collector.give_back()
         if self._looking is not None:
             self._looking.cancel()

@@ -21,6 +21,10 @@ CLOCK_MS: Final = 1_000
 """A source's clock that moves by less changes no order."""
 
 
+GROUPINGS: Final = ("parent", "source", "label", "none")
+"""By what sessions can stand together."""
+
+
 class Grouping(NamedTuple):
     """Under what sessions stand: `parent`, `source`, `label` (that of this name), or `none`."""
 

@@ -110,14 +110,17 @@ class Arranging(Writing):
     def _filtered(self, text: str) -> Segment:
         """Take up what is written so far; the last filter that was one stays until it is one again."""
         try:
-            filter = parse(text)
+            self.filter_by(text)
         except FilterError as fault:
             return Clean(str(fault)), "attention"
-        store = self._hub.fleet
-        self._board.filter = filter if filter.terms else None
-        self._board.rows.keep = (lambda session: filter.accepts(store, session)) if filter.terms else None
         self._rearranged()
         return self._board.found(), "quiet"
+
+    def filter_by(self, text: str) -> None:
+        """Show only what this filter accepts, from the next arrangement on. Raises FilterError."""
+        filter, store = parse(text), self._hub.fleet
+        self._board.filter = filter if filter.terms else None
+        self._board.rows.keep = (lambda session: filter.accepts(store, session)) if filter.terms else None
 
     def _filter_taken(self, text: str) -> Clean:
         said, tone = self._filtered(text)

@@ -89,6 +89,15 @@ class Logbook:
         """Select a line, and stay there."""
         self._log.select(place, stay=True)
 
+    @property
+    def level(self) -> Level:
+        """How much of a log is shown."""
+        return self._level
+
+    def begin_at(self, level: Level) -> None:
+        """Show so much of every log, from the beginning."""
+        self._level = level
+
     def next_level(self) -> Level:
         """Show less, or all of it again; returns how much."""
         levels = list(Level)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from console.fleet.arrangement import GROUPINGS, Grouping
+from console.fleet.filter import FilterError
+from console.fleet.order import Sort
 from console.fleet.search import TIMES, Level
+from console.kept_view import View
 from console.screens.arranging import ARRANGES, Arranging
 from console.screens.writing import Written
 from watchfloor.text import NOTHING, Clean
@@ -104,6 +109,32 @@ class Reading(Arranging):
     def next_level(self) -> None:
         """Show less of the log, or all of it again."""
         self.say(_LEVELS[self._board.book.next_level()])
+
+    # -------------------------------------------------------------- from one time to the next
+
+    def view(self) -> View:
+        """How sessions and logs are shown, to be kept."""
+        rows, filter = self._board.rows, self._board.filter
+        return View(
+            sort=rows.sort,
+            reverse=rows.reverse,
+            group=rows.grouping.kind,
+            label=rows.grouping.label,
+            filter=filter.text if filter is not None else "",
+            level=self._board.book.level,
+        )
+
+    def begin_with(self, view: View) -> None:
+        """Show sessions and logs as it was kept, before anything is painted. What is not known is left out."""
+        rows = self._board.rows
+        if view.sort in list(Sort):
+            rows.sort_by(Sort(view.sort), reverse=view.reverse)
+        if view.group in GROUPINGS:
+            rows.group_by(Grouping(view.group, view.label))
+        if view.level in list(Level):
+            self._board.book.begin_at(Level(view.level))
+        with contextlib.suppress(FilterError):
+            self.filter_by(view.filter)
 
     def left_search(self) -> bool:
         """Look for nothing any more, where the keys are in what was looked through; False where nothing was."""

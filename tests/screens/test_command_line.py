@@ -179,7 +179,7 @@ async def test_a_theme_is_worn_at_once_and_a_bad_one_says_why(tmp_path: Path) ->
         await closed(stage)
         assert app.theme == "mine"
         assert app.fleet_screen.query_one("#roster").styles.background.hex == "#010203"
-        assert 'theme = "mine" in the configuration keeps it' in stage.said
+        assert 'theme = "mine" in the configuration makes it the usual one' in stage.said
         (folder / "mine.toml").write_text('name = "mine"\nbase = "harbour"\n[grounds]\nground = "#040506"\n')
         await ask(stage, "mine theme")
         await stage.console.press("enter")

@@ -1,0 +1,66 @@
+"""A console that is opened again looks as it was left; the configuration and the environment come first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from console.fleet.search import Level
+from console.kept_view import View, load, save
+from tests.screens.staged import staged
+
+
+async def test_it_opens_as_it_was_left(tmp_path: Path) -> None:
+    kept = tmp_path / "view.json"
+    async with staged(tmp_path, kept=kept) as stage:
+        stage.host.session("alpha")
+        stage.host.session("beta")
+        await stage.show()
+        await stage.press("O", "I", "v", "slash", *"bet", "enter")
+        await stage.press("shift+tab", "l")
+        left = stage.console.app.fleet_screen.view()
+        stage.console.app.wear("harbour")
+    assert left.filter == "bet"
+    assert left.level == Level.WORK
+    async with staged(tmp_path, kept=kept) as stage:
+        stage.host.session("alpha")
+        stage.host.session("beta")
+        await stage.show()
+        assert stage.console.app.fleet_screen.view() == left
+        assert stage.console.app.theme == "harbour"
+        shown = stage.console.text()
+        assert "beta" in shown
+        assert "alpha" not in shown
+        assert "bet" in shown.splitlines()[1], "the filter is told"
+
+
+async def test_a_theme_that_is_configured_since_comes_first(tmp_path: Path) -> None:
+    kept = tmp_path / "view.json"
+    save(kept, View(theme="harbour", configured=""))
+    async with staged(tmp_path, kept=kept, theme="night-watch") as stage:
+        assert stage.console.app.theme == "night-watch"
+
+
+async def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
+    kept = tmp_path / "view.json"
+    save(kept, View(theme="gone", sort="later", group="phase", filter="in:(", level="most"))
+    async with staged(tmp_path, kept=kept) as stage:
+        usual = View(sort="attention", group="parent", level="all")
+        assert replace(stage.console.app.fleet_screen.view(), label="") == usual
+
+
+async def test_no_color_wins_and_what_was_chosen_stays_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "view.json"
+    save(kept, View(theme="harbour"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with staged(tmp_path, kept=kept) as stage:
+        assert stage.console.app.theme != "harbour"
+    assert load(kept).theme == "harbour"
+
+
+async def test_without_a_file_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.kept_view.save", lambda path, view: pytest.fail(f"{path} was written"))
+    async with staged(tmp_path):
+        pass
