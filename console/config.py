@@ -25,6 +25,10 @@ AuditWord: TypeAlias = Literal["on", "required"]
 STILL: Final = "WATCHFLOOR_REDUCED_MOTION"
 """The environment variable that asks for reduced motion, whatever the file says."""
 
+KEEP_DAYS: Final = 30
+KEEP_MB: Final = 2048
+"""How long, and how much of, what sources sent is kept unless the file says otherwise."""
+
 TEMPLATE: Final = """\
 # Watchfloor reads this file when it starts. `watchfloor config check` says what is wrong with it.
 
@@ -33,6 +37,8 @@ TEMPLATE: Final = """\
 # audit = "on"            # "required": no intervention unless it can be written down
 # mouse = true
 # ascii = false           # true: glyphs in plain ASCII
+# journal_days = 30       # how long what sources sent is kept on this disk; 0: nothing is kept
+# journal_mb = 2048       # and how much of it at most
 # reduced_motion = false  # true: nothing blinks, slides or counts down; so does WATCHFLOOR_REDUCED_MOTION=1
 
 # Themes of your own lie beside this file, in themes/NAME.toml; NO_COLOR wins over every theme.
@@ -77,7 +83,8 @@ class Config:
     """What the file says; a missing file is the same as an empty one. `theme` None: the default theme.
 
     `keys` holds the keys of those actions that were given others, by their ids. `reduced_motion` is true as well where
-    the environment asks for it.
+    the environment asks for it. What sources sent is kept for `journal_days` (0: not at all), and at most `journal_mb`
+    megabytes of it.
     """
 
     path: Path
@@ -88,6 +95,8 @@ class Config:
     mouse: bool = True
     ascii: bool = False
     reduced_motion: bool = False
+    journal_days: int = KEEP_DAYS
+    journal_mb: int = KEEP_MB
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -192,7 +201,18 @@ def _base(variable: str, otherwise: str) -> Path:
 _TOLD: Final = 20
 """Faults of one file that are told at a start; `config check` tells more."""
 
-_TOP_KEYS: Final = ("source", "theme", "read_only", "audit", "mouse", "ascii", "reduced_motion", "keys")
+_TOP_KEYS: Final = (
+    "source",
+    "theme",
+    "read_only",
+    "audit",
+    "mouse",
+    "ascii",
+    "reduced_motion",
+    "keys",
+    "journal_days",
+    "journal_mb",
+)
 _SOURCE_KEYS: Final = ("name", "url", "token_env", "token_file", "record")
 
 
@@ -208,6 +228,8 @@ def _config(reader: TomlReader, data: Mapping[str, Any], where: Path) -> Config:
         mouse=reader.flag(data, "mouse", True),
         ascii=reader.flag(data, "ascii", False),
         reduced_motion=reader.flag(data, "reduced_motion", False) or bool(os.environ.get(STILL)),
+        journal_days=reader.whole(data, "journal_days", 0, KEEP_DAYS),
+        journal_mb=reader.whole(data, "journal_mb", 1, KEEP_MB),
         keys=_keys(reader, data.get("keys", {})),
     )
 

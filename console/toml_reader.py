@@ -90,6 +90,15 @@ class TomlReader:
         self.fault((name,), f"it must be {_FLAG}, without quotes")
         return otherwise
 
+    def whole(self, table: Mapping[str, Any], name: str, least: int, otherwise: int) -> int:
+        """A whole number of at least `least`."""
+        value = table.get(name, otherwise)
+        # Truth values are whole numbers to Python.
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            self.fault((name,), f"it must be a whole number, {least} or more")
+            return otherwise
+        return value
+
     def word(self, table: Mapping[str, Any], at: Key, name: str, words: Sequence[str]) -> str | None:
         value = self.text_at(table, at, name)
         if value is None or value in words:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from console.cli import out
 from console.cli.exits import OK, USAGE, Fail
-from console.config import state_folder
+from console.config import load, state_folder
 from console.files import expanded
 from console.journal.journal import JOURNAL
 from watchfloor.errors import StorageError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 FAULTY: Final = 2
 """The exit status where something is wrong with it."""
-DAY_S: Final = 86_400.0
 MB: Final = 1024**2
 
 
@@ -127,12 +126,11 @@ def _prune(args: Namespace, path: Path) -> int:
     from console.journal.records import Retention
     from console.journal.store import Store
 
-    usual = Retention()
-    given = args.days is not None or args.mb is not None
-    retention = Retention(
-        age_s=args.days * DAY_S if args.days is not None else None if given else usual.age_s,
-        size=args.mb * MB if args.mb is not None else None if given else usual.size,
-    )
+    days, mb = args.days, args.mb
+    if days is None and mb is None:
+        config = load()
+        days, mb = config.journal_days, config.journal_mb
+    retention = Retention.of(days, mb)
     store = Store(path)
     try:
         pruned = store.prune(retention, time.time_ns() // 1_000_000)

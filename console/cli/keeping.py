@@ -33,7 +33,12 @@ def _journal(add: Callable[..., Any]) -> None:
     verb.add_argument("--json", action="store_true", help="with stats and check: one JSON object")
     verb.add_argument("--rebuild", metavar="F", help="with check: make a new journal F of what can still be read")
     verb.add_argument("--days", metavar="N", type=values.number(0), help="with prune: keep what is no older")
-    verb.add_argument("--mb", metavar="N", type=values.number(1), help="with prune: keep no more than N megabytes")
+    verb.add_argument(
+        "--mb",
+        metavar="N",
+        type=values.number(1),
+        help="with prune: keep no more than N megabytes; without both: as configured",
+    )
     verb.add_argument("--source", metavar="S", help="with export: of this source only")
     verb.add_argument("--session", metavar="S", help="with export: of the session with this id only")
     verb.add_argument("--raw", action="store_true", help="with export: known forms of secrets are not masked")
@@ -49,9 +54,7 @@ def _recording(add: Callable[..., Any], token: Callable[[Any], None]) -> None:
     record.add_argument("url", metavar="URL", help="a host's URL, or the name of a configured source or local host")
     record.add_argument("file", metavar="FILE", help="the file to make; it must not be there")
     record.add_argument("--from-now", action="store_true", help="only what happens from now on")
-    record.add_argument(
-        "--seconds", metavar="N", type=values.seconds, default=None, help="end after N seconds"
-    )
+    record.add_argument("--seconds", metavar="N", type=values.seconds, default=None, help="end after N seconds")
     record.add_argument("--raw", action="store_true", help="known forms of secrets are not masked")
     token(record)
     replay = add("replay", "recording:replay", "open the console on a recording")

@@ -97,8 +97,16 @@ class Pruned:
 class Retention:
     """How long and how much is kept. `age_s` seconds since it came, `size` bytes of the file; None: no limit."""
 
-    age_s: float | None = 30 * 86_400.0
-    size: int | None = 2 * 1024**3
+    age_s: float | None = None
+    size: int | None = None
+
+    @classmethod
+    def of(cls, days: int | None, megabytes: int | None) -> Retention:
+        """So many days, and megabytes of the file; None: no limit."""
+        return cls(
+            None if days is None else days * 86_400.0,
+            None if megabytes is None else megabytes * 1024**2,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ audit = "required"
 mouse = false
 ascii = true
 reduced_motion = true
+journal_days = 0
+journal_mb = 100
 keys = { approve = "f2", next = "w, ?", help = ["f1", ","], reseed = "" }
 
 [[source]]
@@ -53,6 +55,8 @@ token_file = "lab.token"
         mouse=False,
         ascii=True,
         reduced_motion=True,
+        journal_days=0,
+        journal_mb=100,
         keys={"approve": ("f2",), "next": ("w", "question_mark"), "help": ("f1", "comma"), "reseed": ()},
     )
 
@@ -250,3 +254,9 @@ def test_a_token_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_template_is_toml() -> None:
     assert tomllib.loads(config.TEMPLATE) == {}
+
+
+@pytest.mark.parametrize("value", ["-1", "true", '"30"', "1.5"])
+def test_how_long_is_a_whole_number(value: str) -> None:
+    with pytest.raises(ConfigError, match=r":2: journal_days: it must be a whole number, 0 or more"):
+        parse(f"mouse = true\njournal_days = {value}", WHERE)
