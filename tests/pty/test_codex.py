@@ -135,3 +135,31 @@ def test_a_wrong_token_is_told_with_what_to_do(env: dict[str, str]) -> None:
         with console(env, "connect", server.url, size=(140, 40)) as terminal:
             terminal.wait_for("refused", SLOW_S)
             terminal.wait_for("check the token")
+
+
+def test_a_request_that_its_killed_server_took_along_takes_no_key(env: dict[str, str]) -> None:
+    with elsewhere() as away:
+        server = away.run(away.stack.enter_async_context(fake_codex()))
+        away.run(waiting(server, "t1"))
+        with console(env, "connect", server.url, size=(140, 40)) as terminal:
+            card(terminal, "make")
+            away.run(server.restart())
+            terminal.wait_for("the request is withdrawn", SLOW_S)
+            terminal.press("a")
+            terminal.wait_for("a approve: nothing waits for approval")
+            assert (server.answers, server.late) == ({}, [])
+
+
+def test_what_a_newer_server_asks_is_shown_as_such_and_takes_no_key(env: dict[str, str]) -> None:
+    with elsewhere() as away:
+        server = away.run(away.stack.enter_async_context(fake_codex()))
+        server.thread("t1", info={"name": "worker"})
+        away.run(server.begin_turn("t1"))
+        away.run(server.ask("t1", "item/hologram/requestApproval", itemId="h1"))
+        with console(env, "connect", server.url, size=(140, 40)) as terminal:
+            terminal.wait_for("1 needs you", SLOW_S)
+            press_until(terminal, "i", lambda: "answer it in another client" in terminal.screen())
+            terminal.press("a")
+            terminal.press("d")
+            terminal.wait_for("it offers no option to deny")
+            assert (server.answers, server.late) == ({}, [])
