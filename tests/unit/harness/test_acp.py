@@ -445,12 +445,16 @@ async def test_a_program_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("way", ["--load", "--resume"])
 async def test_a_new_attempt_takes_up_the_session_where_the_agent_can(start: Start, tmp_path: Path, way: str) -> None:
-    harness = AcpHarness([*AGENT, way, str(tmp_path / "kept")], cwd=str(tmp_path))
+    def harness() -> AcpHarness:
+        # A new one each time, as after a restart of the host: what it needs is in the conversation.
+        return AcpHarness([*AGENT, way, str(tmp_path / "kept")], cwd=str(tmp_path))
+
     first, second = FakePort(attempt=1), FakePort(attempt=2)
-    session = await start(first, harness=harness)
+    session = await start(first, harness=harness())
     await session.intervene(first.wake("crash 1"))
     await first.until_log("failed")
-    session = await start(second, harness=harness)
+    second.conversation.notes.update(first.conversation.notes)
+    session = await start(second, harness=harness())
     await session.intervene(second.wake("prompts"))
     await second.until_log("ended")
     assert [message.text for message in second.all(Message)] == ["2 prompts "], "and nothing that was said before"
@@ -460,6 +464,7 @@ async def test_an_agent_that_cannot_take_up_a_session_begins_anew_and_says_so(st
     harness = AcpHarness([*AGENT, "--load", str(tmp_path / "kept")], cwd=str(tmp_path))
     first, second = FakePort(attempt=1), FakePort(attempt=2)
     await (await start(first, harness=harness)).close()
+    second.conversation.notes.update(first.conversation.notes)
     session = await start(second, harness=harness)
     (told,) = notices(second)
     assert told.startswith("the agent did not take up its session (Resource not found")

@@ -67,6 +67,8 @@ class Session:
     turns: int = 0
     attempt: int = 1
     refs: int = 0
+    notes: dict[str, str] = field(default_factory=dict)
+    """What its harness has to know again."""
     usage: Usage | None = None
     result: Result | None = None
     error: str | None = None
@@ -148,4 +150,4 @@ def loaded(record: str, messages: Iterable[str]) -> Session:
 
 def conversation_of(session: Session) -> Conversation:
     """What an attempt sees of it: the same list of messages."""
-    return Conversation(session.messages, session.model)
+    return Conversation(session.messages, session.model, session.notes)

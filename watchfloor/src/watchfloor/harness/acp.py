@@ -41,6 +41,7 @@ CAPABILITIES: Final = Capabilities(
 )
 """What the protocol has means for. It knows no pause, and no way to change what an agent remembers."""
 
+NOTE: Final = "acp_session"
 _AUTH_REQUIRED = -32000
 
 
@@ -72,8 +73,6 @@ class AcpHarness:
         self._grace_s = grace_s
         self._patience_s = patience_s
         self._ended = ended
-        self._known: dict[str, str] = {}
-        """The agent's id of what we call a session."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -103,7 +102,7 @@ class AcpHarness:
         try:
             async with asyncio.timeout(self._patience_s):
                 line = f"{shlex.join(self._argv)}  (process {process.pid})"
-                session.begin(line, await self._shake(session, spec, folder))
+                session.begin(line, await self._shake(session, port, folder))
             begun = True
         except TimeoutError:
             raise AgentError(f"the agent began no session within {self._patience_s:g} s") from None
@@ -118,7 +117,7 @@ class AcpHarness:
                 await session.abandon()
         return session
 
-    async def _shake(self, session: AcpSession, spec: AttemptSpec, folder: str) -> str:
+    async def _shake(self, session: AcpSession, port: SessionPort, folder: str) -> str:
         """Agree on the protocol, and begin or take up a session; returns the agent's id of it."""
         connection = session.connection
         answer = await connection.initialize(
@@ -133,7 +132,9 @@ class AcpHarness:
                 f"the agent speaks version {answer.protocol_version} of the Agent Client Protocol, and only version "
                 f"{PROTOCOL_VERSION} is spoken here"
             )
-        known = self._known.get(spec.session_id)
+        # The agent's id of what we call a session: it outlives attempts, and the host.
+        notes = port.conversation.notes
+        known = notes.get(NOTE)
         if known is not None and await self._take_up(session, connection, answer, known, folder):
             return known
         try:
@@ -142,7 +143,7 @@ class AcpHarness:
             if error.code != _AUTH_REQUIRED:
                 raise
             raise AgentError(f"the agent wants its user to log in first{_ways(answer)}") from None
-        self._known[spec.session_id] = new.session_id
+        notes[NOTE] = new.session_id
         return new.session_id
 
     async def _take_up(

@@ -41,6 +41,8 @@ class Conversation:
 
     messages: list[ConversationMessage] = field(default_factory=list)
     model: str | None = None
+    notes: dict[str, str] = field(default_factory=dict)
+    """What its harness has to know again when the host was started anew. No part of what was said."""
 
 
 @dataclass(frozen=True, slots=True)

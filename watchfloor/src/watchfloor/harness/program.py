@@ -62,8 +62,8 @@ class ProgramHarness:
     `argv` is the program and its arguments; `cwd` the folder it runs in (else that of the session); `env` its whole
     environment (None: ours, without operator's tokens). `stdin` advertises `send`: a message is a line on its input,
     typed once, also over relaunches. `observe` advertises nothing. `grace_s` is the time between SIGTERM and SIGKILL.
-    `terminal`: run it on a terminal of so many columns and rows, for one that behaves differently there. `echo` gets the
-    output as it comes; `ended` the return code (negative: the signal) once a run is over and all of its output was
+    `terminal`: run it on a terminal of so many columns and rows, for one that behaves differently there. `echo` gets
+    the output as it comes; `ended` the return code (negative: the signal) once a run is over and all of its output was
     passed on.
 
     An attempt ends with the program: completed on exit status 0, failed on any other, stopped when it was told to

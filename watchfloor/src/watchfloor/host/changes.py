@@ -78,6 +78,8 @@ class SessionChanges(SessionState):
                 continue
             letter.state, letter.error = state, error
             letter.consumed = letter.consumed or state is MailState.CONSUMED
+            if state is MailState.ERROR:
+                self.mailbox.ended(letter)
             self._publish(letter.event(state, now, error), now)
 
     def _request_ended(self, request: RequestModel, id: str, now: int, why: str | None) -> None:
@@ -175,9 +177,11 @@ class SessionChanges(SessionState):
             for letter in letters:
                 letter.state, letter.error = MailState.CONSUMED, None
                 letter.response = words if letter.response is None else letter.response
+                self.mailbox.ended(letter)
         if self.turn is not None:
             self.worked += 1
         self.suspension = Suspension()
+        self.kept.clear()
         self.turn = None
 
     def _over(self, phase: Phase, now: int, why: str | None) -> None:

@@ -34,7 +34,7 @@ from watchfloor.host.principals import Principal
 from watchfloor.host.queries import Queries
 from watchfloor.host.quoting import shown
 from watchfloor.host.reception import Reception, about_of
-from watchfloor.host.record import restore
+from watchfloor.host.record import received, restore
 from watchfloor.host.roster import SLOW_MS, Entry, Roster, supported
 from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import encoded
@@ -141,6 +141,7 @@ class HostCore:
         core = self.session(session)
         try:
             effects = restore(core, saved[0], saved[1], now)
+            core.mailbox.know(received(letter) for letter in self.log.letters(session))
         except ValueError as error:
             raise StorageCorrupt(f"what the log has of session {session!r} cannot be read: {error}") from None
         entry.kept = list(core.conversation.messages)

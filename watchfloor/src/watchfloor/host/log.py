@@ -40,6 +40,8 @@ class State(NamedTuple):
     record: str
     keep: int
     messages: Sequence[str]
+    letters: Sequence[tuple[int, str]] = ()
+    """Messages to the session that have ended, by the numbers of their refs."""
 
 
 class EventLog(Protocol):
@@ -84,6 +86,10 @@ class EventLog(Protocol):
 
     def state(self, session: str) -> tuple[str, list[str]] | None:
         """The record and the conversation that were kept of a session."""
+        ...
+
+    def letters(self, session: str) -> list[str]:
+        """The messages to a session that have ended, as they were kept, the newest ones; oldest first."""
         ...
 
     def forget_state(self, session: str) -> None:
@@ -163,6 +169,9 @@ class MemoryLog:
 
     def state(self, session: str) -> tuple[str, list[str]] | None:
         return None
+
+    def letters(self, session: str) -> list[str]:
+        return []
 
     def forget_state(self, session: str) -> None:
         return

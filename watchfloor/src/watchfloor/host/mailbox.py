@@ -74,6 +74,19 @@ class Mailbox:
         self._waiting: list[Letter] = []
         self._turn: list[Letter] = []
         self._known: OrderedDict[str, Letter] = OrderedDict()
+        self.fresh: dict[str, Letter] = {}
+        """What ended, or was answered, and is not kept yet."""
+
+    def ended(self, letter: Letter) -> None:
+        """What became of a letter is known, as far as it goes."""
+        self.fresh[letter.item.ref] = letter
+
+    def know(self, letters: Iterable[Letter]) -> None:
+        """These were kept when they had ended."""
+        for letter in letters:
+            self._known.setdefault(letter.item.ref, letter)
+        for ref in sorted(self._known, key=lambda ref: number_of(ref) or 0):
+            self._known.move_to_end(ref)
 
     def post(
         self,

@@ -13,8 +13,9 @@ from watchfloor.errors import StorageError
 from watchfloor.host.clients import Connection, Encoded, broadcast
 from watchfloor.host.effects import Changed, HostEffect, Publish, Reached, RequestChanged, SendFrame, SessionEffect
 from watchfloor.host.log import Batch, EventLog, State
+from watchfloor.host.mailbox import number_of
 from watchfloor.host.reception import session_frames
-from watchfloor.host.record import record, words
+from watchfloor.host.record import posted, record, words
 from watchfloor.host.roster import SLOW, SLOW_MS, Entry, Roster
 from watchfloor.host.session import SessionCore
 from watchfloor.host.wire import encoded, event_frames, join_deltas
@@ -131,6 +132,7 @@ class News:
             entry.events = []
             if isinstance(entry.core, SessionCore):
                 entry.kept = list(entry.core.conversation.messages)
+                entry.core.mailbox.fresh.clear()
         return [
             [event if isinstance(event, Delta) else next(numbered) for event in events]
             for events, stored in zip(fresh, logged, strict=True)
@@ -145,7 +147,9 @@ class News:
         same = 0
         while same < len(kept) and same < len(messages) and kept[same] is messages[same]:
             same += 1
-        return State(entry.id, record(entry.core), same, [words(message) for message in messages[same:]])
+        letters = [(number_of(ref) or 0, posted(letter)) for ref, letter in entry.core.mailbox.fresh.items()]
+        said = [words(message) for message in messages[same:]]
+        return State(entry.id, record(entry.core), same, said, letters)
 
     def _wait(self, clients: Sequence[Connection], fault: str, now: int) -> list[HostEffect]:
         self.retry_at = now + RETRY_MS

@@ -369,6 +369,7 @@ class Operations(Reseeding):
         # With an answer the note is what goes on record of it; the agent gets the answer itself.
         note = decision.note if taken.kind is not OptionKind.ANSWER else None
         signal = Decided(id, decision.option, taken.kind, decision.by, note, taken.text, taken.fields)
+        self.kept.keep(taken.request, signal)
         self._hand_over(signal, was_waiting=was_waiting)
 
     def next_due(self) -> int | None:

@@ -24,6 +24,10 @@ class PortHost(Protocol):
 
     def perform(self, effects: list[HostEffect]) -> None: ...
 
+    def flush(self) -> None:
+        """Log and tell what has happened so far."""
+        ...
+
     async def wait_from(self, waiter: str, session: str) -> Rest: ...
 
     def add_child(self, parent: str, harness: AgentHarness, name: str, text: str | None) -> str: ...
@@ -78,6 +82,8 @@ class Port:
 
     def begin(self, work: str, name: str) -> None:
         self._report(lambda core, now: core.begin(work, name, now))
+        # Before it runs: after a crash it must be known that it may have.
+        self._host.flush()
 
     def end(self, work: str) -> None:
         self._report(lambda core, now: core.end(work, now))

@@ -35,7 +35,7 @@ from watchfloor.protocol.frames import (
 )
 from watchfloor.protocol.given import given
 from watchfloor.protocol.model import Summary
-from watchfloor.words import PROTOCOL
+from watchfloor.words import PROTOCOL, Role
 
 REFUSED: Final = 1008
 """WebSocket close code: policy violation."""
@@ -56,6 +56,8 @@ class Reception:
         """The first frame of a client: everything that there is, or a refusal."""
         if not isinstance(frame, Hello):
             return self.refuse(client, ErrorCode.MALFORMED, "the first frame must be hello", about_of(frame))
+        if client.principal.role is Role.AGENT:
+            return self.refuse(client, ErrorCode.UNSUPPORTED, "an agent joins this host at the path /agent", frame.type)
         client.name = display_name(client.principal, frame.name)
         client.greeted = True
         welcome = Welcome(

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from watchfloor.harness.base import ConversationMessage, MailItem
 from watchfloor.host.effects import SessionEffect
+from watchfloor.host.kept import KeptAnswer
 from watchfloor.host.mailbox import Letter
 from watchfloor.host.session import SessionCore
 from watchfloor.host.state import Phase, Suspension
@@ -53,6 +54,8 @@ def record(core: SessionCore) -> str:
         "consumed": [_letter(letter) for letter in core.mailbox.at_work()],
         "carry": [asdict(item) for item in core.carried],
         "calls": core.calls,
+        "kept": core.kept.plain(),
+        "notes": core.conversation.notes,
         "asked": [request.model_dump(mode="json", exclude_unset=True) for request in core.requests.open()],
     }
     return json.dumps(data, separators=(",", ":"))
@@ -79,6 +82,12 @@ def _restore(core: SessionCore, data: dict[str, Any], messages: list[Any], now: 
     core.usage = Usage.model_validate(data["usage"]) if data["usage"] else None
     core.budget.tokens, core.budget.turns = data["budget"]
     core.conversation.model = data["model"]
+    core.conversation.notes.update(data.get("notes", {}))
+    core.kept.put_back([KeptAnswer.of_plain(answer) for answer in data.get("kept", [])])
+    for call, begun in data["calls"].items():
+        if begun:
+            # Whether it ran is not known: nothing of it may run by itself again.
+            core.kept.begun(call)
     core.conversation.messages[:] = [ConversationMessage(*message) for message in messages]
     core.subscribers.update({id: frozenset(on) for id, on in data["subscribers"].items()})
     core.carried = tuple(MailItem(**item) for item in data["carry"])
@@ -111,6 +120,22 @@ def _came_back(core: SessionCore, data: dict[str, Any]) -> list[Any]:
         core.paused = True
         core.suspension = Suspension(cut=True)
     return events
+
+
+def posted(letter: Letter) -> str:
+    """A letter that has ended, as JSON."""
+    return json.dumps({**_letter(letter), "consumed": letter.consumed})
+
+
+def received(text: str) -> Letter:
+    """The letter that was kept so. Raises ValueError for what is none."""
+    try:
+        data = json.loads(text)
+        letter = _read(data)
+        letter.consumed = bool(data["consumed"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no letter: {type(error).__name__} {error}") from None
+    return letter
 
 
 def _letter(letter: Letter) -> dict[str, Any]:

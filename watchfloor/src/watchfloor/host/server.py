@@ -465,6 +465,12 @@ class Host:
             start=False,
         )
 
+    def flush(self) -> None:
+        """Log and tell what has happened so far, instead of in a moment."""
+        if self._flush is not None:
+            self._flush.cancel()
+        self._flush_now()
+
     def _flush_now(self) -> None:
         self._flush = None
         if self._closed:

@@ -61,8 +61,9 @@ from watchfloor.protocol.events import (
     ToolCall,
     ToolResult,
 )
-from watchfloor.protocol.model import Capabilities, InFlight, RequestModel, Result, Usage
-from watchfloor.words import Lifecycle, Overlay
+from watchfloor.protocol.given import given
+from watchfloor.protocol.model import Capabilities, Decision, InFlight, RequestModel, Result, Usage
+from watchfloor.words import Lifecycle, Overlay, RequestState
 
 RESULT_TEXT: Final = 16_384
 """Code points of a result's texts; what is longer is cut, and marked so."""
@@ -274,6 +275,7 @@ class SessionCore(Operations):
         self.in_flight[work] = InFlight(id=work, name=name, since=now)
         if work in self.calls:
             self.calls[work] = True
+        self.kept.begun(work)
         self._remind()
         return self._done(now)
 
@@ -297,6 +299,13 @@ class SessionCore(Operations):
         request, subject = self.requests.ask(request, self.attempt)
         self._publish(opened(request, subject, now), now)
         self._effects.append(RequestChanged(self.id, request))
+        if (answer := self.kept.take(subject)) is not None:
+            # It was decided before the host ended, and what that allowed had not begun.
+            decision = Decision(kind=answer.kind, by=answer.by, at=now, automatic=True, **given(option=answer.option))
+            resolved = self.requests.end(subject.id, RequestState.RESOLVED, decision, "")
+            if resolved is not None:
+                self._request_ended(resolved, subject.id, now, "it was decided before the host was started anew")
+                self._hand_over(answer.decided(subject.id), was_waiting=False)
         return self._done(now)
 
     def withdraw(self, request: str, why: str, now: int) -> Effects:
@@ -325,6 +334,7 @@ class SessionCore(Operations):
         letter = self.mailbox.letter(ref)
         if letter.response is None:
             letter.response = text
+            self.mailbox.ended(letter)
         return self._done(now)
 
     def stream(self, item: str, of: str, text: str, now: int, call: str | None = None) -> Effects:

@@ -46,6 +46,12 @@ _TABLES: Final = (
     " WITHOUT ROWID",
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
 )
+_LETTERS: Final = (
+    "CREATE TABLE IF NOT EXISTS letters (session INTEGER, n INTEGER, body TEXT NOT NULL, PRIMARY KEY (session, n))"
+    " WITHOUT ROWID"
+)
+LETTERS: Final = 1000
+"""Messages to a session of which it is kept how they ended."""
 _events: Final[TypeAdapter[Event]] = TypeAdapter(AnyEvent)
 
 
@@ -86,6 +92,8 @@ class SqliteLog:
             raise
 
     def _load(self) -> None:
+        # Not among the tables of a new file: one that was made without it gets it now.
+        self._db.execute(_LETTERS)
         rows = self._db.execute("SELECT name, id, epoch, head, first, lost FROM sessions")
         self._sessions = {_name(row[0]): _Session(*row[1:]) for row in rows}
         facts = dict(self._db.execute("SELECT name, value FROM facts"))
@@ -158,11 +166,17 @@ class SqliteLog:
             said = self._db.execute("SELECT body FROM conversations WHERE session = ? ORDER BY n", (id,))
             return str(row[0]), [str(body) for (body,) in said]
 
+    def letters(self, session: str) -> list[str]:
+        with self._typed():
+            rows = self._db.execute("SELECT body FROM letters WHERE session = ? ORDER BY n", (self._of(session).id,))
+            return [str(body) for (body,) in rows]
+
     def forget_state(self, session: str) -> None:
         id = self._of(session).id
         with self._typed(), self._transaction():
             self._db.execute("DELETE FROM states WHERE session = ?", (id,))
             self._db.execute("DELETE FROM conversations WHERE session = ?", (id,))
+            self._db.execute("DELETE FROM letters WHERE session = ?", (id,))
 
     def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         no_deltas(batch)
@@ -204,6 +218,13 @@ class SqliteLog:
             "INSERT INTO conversations (session, n, body) VALUES (?, ?, ?)",
             [(id, number, body) for number, body in enumerate(state.messages, state.keep)],
         )
+        if state.letters:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO letters (session, n, body) VALUES (?, ?, ?)",
+                [(id, number, body) for number, body in state.letters],
+            )
+            last = max(number for number, _ in state.letters)
+            self._db.execute("DELETE FROM letters WHERE session = ? AND n <= ?", (id, last - LETTERS))
 
     def _row(self, name: str, changed: dict[str, _Session]) -> _Session:
         """The session as this transaction leaves it; with a row of its own."""

@@ -13,6 +13,7 @@ from typing import Final
 from watchfloor.harness.base import Conversation, MailItem, Signal
 from watchfloor.host.budget import Budget
 from watchfloor.host.effects import SessionEffect
+from watchfloor.host.kept import KeptAnswers
 from watchfloor.host.mailbox import Mailbox
 from watchfloor.host.requests import Requests
 from watchfloor.host.streams import Streams
@@ -154,6 +155,8 @@ class SessionState:
         self.error: str | None = None
         self.why: str | None = None
         self.since = now
+        self.kept = KeptAnswers()
+        """What was decided in the turn under way, for an agent that asks again after its host has ended."""
         self.calls: dict[str, bool] = {}
         """Tool calls without a result, and whether they are being carried out."""
         self.unloaded = False
