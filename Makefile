@@ -1,13 +1,14 @@
 # All paths are relative, so that the project may lie in a folder with spaces in its name.
 # PYTHON=... names the interpreter to build on (make hands it on); ARGS=... goes to the program that a target starts.
 
-.PHONY: help console test check bench torture screenshots peer-dagger peer-codex peer-hermes peer-aion peer-bamboo clean run-env dev-env
+.PHONY: help console test check bench bench-check torture screenshots peer-dagger peer-codex peer-hermes peer-aion peer-bamboo clean run-env dev-env
 
 help:
 	@echo 'make console      set up, and start the console with its demo fleet'
 	@echo 'make test         set up, check, and run every test'
 	@echo 'make check        style, types and import contracts'
-	@echo 'make bench        time to the first frame, and from a key to its paint, in a real terminal'
+	@echo 'make bench        measure everything, against baselines, and write the table of the README; takes half an hour'
+	@echo 'make bench-check  measure it again, and fail where something is more than 30 % worse than the table'
 	@echo 'make torture      cut, kill and break what has to lose nothing, for a long time; half an hour'
 	@echo 'make screenshots  write the screens as SVG and PNG into screenshots/'
 	@echo 'make peer-dagger  install the official Dagger SDKs for the live tests, outside of this folder'
@@ -30,10 +31,10 @@ check: dev-env
 	.venv/bin/lint-imports --no-logo --no-cache
 
 bench: run-env
-	.venv/bin/python -m benchmarks.first_frame
-	.venv/bin/python -m benchmarks.key_latency
-	.venv/bin/python -m benchmarks.roster
-	.venv/bin/python -m benchmarks.transcript
+	.venv/bin/python -m benchmarks $(ARGS)
+
+bench-check: run-env
+	.venv/bin/python -m benchmarks --check $(ARGS)
 
 torture: dev-env
 	WATCHFLOOR_TORTURE=1 .venv/bin/python -m pytest -s -o faulthandler_timeout=0 \
