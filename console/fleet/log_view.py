@@ -92,6 +92,13 @@ class SessionLog:
     def __len__(self) -> int:
         return len(self._session.log)
 
+    @property
+    def earlier(self) -> int:
+        """Events before the first line, by the source's own count."""
+        log = self._session.log
+        first = next((seq for i in range(len(log)) if (seq := log.entry(i).fact.seq) is not None), None)
+        return first - 1 if first is not None else 0
+
     def entry(self, i: int, /) -> LogEntry:
         """What line `i` is made from."""
         return self._session.log.entry(i)

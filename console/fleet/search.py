@@ -105,6 +105,11 @@ class LogReader:
         return len(self._log) if self._places is None else len(self._places)
 
     @property
+    def earlier(self) -> int:
+        """Events before the first line of all, which are not in memory."""
+        return self._log.earlier
+
+    @property
     def hidden(self) -> int:
         """Lines that are left out."""
         return len(self._log) - len(self)

@@ -145,6 +145,8 @@ class Logbook:
         """Say below the lines what is looked for, and what is left out."""
         reader = self.reader
         said: list[str] = []
+        if reader is not None and (earlier := reader.earlier):
+            said.append(f"{earlier:,} earlier: the session's own screen has them")
         if reader is not None and self._query:
             at = reader.place_of_match(self._log.selected or 0)
             of = f"{at:,} of {len(reader.matches):,}" if at else f"{len(reader.matches):,} found"

@@ -623,3 +623,12 @@ def test_every_command_gets_one_outcome_or_stays_pending(steps: list[tuple[str, 
     assert all(len(kinds) == 1 for kinds in told.values())
     assert {*told, *(waiting.id for waiting in core.pending())} == {str(n) for n in range(1, made + 1)}
     assert not {*told} & {waiting.id for waiting in core.pending()}
+
+
+def test_a_console_that_starts_again_asks_from_where_it_stood() -> None:
+    core = ClientCore(Target("h", "ws://h", places={"a": ("e1", 7), "b": ("e2", 3)}))
+    [watch] = [frame for frame in connect(core, pos=20) if frame["type"] == "watch"]
+    assert watch["session"] == "*"
+    assert watch["after"] == {"a": {"epoch": "e1", "seq": 7}, "b": {"epoch": "e2", "seq": 3}}
+    watched = ClientCore(Target("h", "ws://h", record=Record.WATCHED, places={"a": ("e1", 7)}))
+    assert [frame for frame in connect(watched) if frame["type"] == "watch"] == []

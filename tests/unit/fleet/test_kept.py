@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from console.fleet.apply import Fleet
 from console.fleet.facts import EventFact, EventsFact, Fact, KeptFact, ListedFact, SessionKey, SummaryFact, WatchingFact
+from console.fleet.search import LogReader
+from console.fleet.views import SessionLog
 from watchfloor.text import Clean
 from watchfloor.words import Continuity
 
@@ -72,3 +74,13 @@ def test_kept_events_join_the_log_also_behind_newer_ones() -> None:
     assert [log.entry(at).fact.seq for at in range(len(log))] == list(range(1, 13))
     made.apply([told(*range(1, 13))], NOW)
     assert len(log) == 12, "what is sent again all the same is there once"
+
+
+def test_a_log_says_how_much_is_earlier_than_it() -> None:
+    made = fleet(named(12), KeptFact(KEY, "e", ((1, 10),)))
+    lines = LogReader(SessionLog(made, KEY, {}))
+    assert lines.earlier == 0, "nothing is shown yet that it could be earlier than"
+    made.apply([told(11, 12)], NOW)
+    assert lines.earlier == 10
+    made.apply([told(*range(1, 11), stored=True)], NOW)
+    assert lines.earlier == 0
