@@ -33,6 +33,7 @@ _TRAITS: Final[Mapping[str, Mapping[Any, str]]] = MappingProxyType(
         "stop_leaves_requests": {True: "stop leaves its requests open"},
         "stop_leaves_process": {True: "stop leaves its process alive"},
         "pause_is_barrier": {False: "a call in flight still runs after a pause"},
+        "pause_drops_mail": {True: "a pause at once discards messages that wait unread"},
         "reader": {
             "exclusive": "only one reader at a time: attaching takes it from another",
             "splits": "readers share the events among them: each sees a part",

@@ -46,8 +46,8 @@ def consequences(store: Store, session: Session, profile: ProfileFact | None, in
     match intent.primitive:
         case Primitive.SEND:
             return _send(session, profile, intent)
-        case Primitive.PAUSE if not _is_barrier(profile):
-            return Consequences(intent.priority, notes=("a call in flight still runs after it is paused",))
+        case Primitive.PAUSE:
+            return _pause(session, profile, intent)
         case Primitive.STOP:
             return Consequences(intent.priority, confirm=_stop(store, session, profile, intent))
         case Primitive.RESEED if (lost := RESEED_LOSES.get(intent.mode or "")) is not None:
@@ -84,6 +84,17 @@ def _queues(profile: ProfileFact | None) -> bool:
     options = profile.options.get(Primitive.SEND, {}) if profile is not None else {}
     priorities: Collection[str] = options.get("priorities", ())
     return Priority.QUEUE in priorities
+
+
+def _pause(session: Session, profile: ProfileFact | None, intent: Intent) -> Consequences:
+    notes = () if _is_barrier(profile) else ("a call in flight still runs after it is paused",)
+    confirm: tuple[str, ...] = ()
+    if intent.interrupt and session.mail_queued and has(profile, "pause_drops_mail"):
+        may = session.lifecycle is Lifecycle.FAILED
+        one = "a message that waits unread", "may be discarded" if may else "is discarded"
+        many = f"{session.mail_queued:,} messages that wait unread", "may be discarded" if may else "are discarded"
+        confirm = (" ".join(one if session.mail_queued == 1 else many),)
+    return Consequences(intent.priority, confirm=confirm, notes=notes)
 
 
 def _is_barrier(profile: ProfileFact | None) -> bool:

@@ -40,13 +40,16 @@ def consequences(store: Store, ours: frozenset[str]) -> tuple[Segment, ...]:
     lines: list[Segment] = []
     if ending:
         demo = all(session.demo for session in ending)
-        mine = {session.key.source for session in ending}
+        from_here = {session.key.source for session in ending}
         # Those that have ended already stand in the counts of the screen as well.
-        all_of_it = [s for s in store.sessions.values() if s.demo and not s.placeholder and s.key.source in mine]
+        all_of_it = [s for s in store.sessions.values() if s.demo and not s.placeholder and s.key.source in from_here]
         what = f"the demo and its {_count(len(all_of_it), 'agent')}" if demo else _listed(ending)
-        lines.append((Clean(f"with this console end {what}"), "attention"))
+        verb = "ends" if len(ending) == 1 and not demo else "end"
+        lines.append((Clean(f"with this console {verb} {what}"), "attention"))
     if heard:
         lines.append((Clean(f"{_count(heard, 'session')} go{'es' if heard == 1 else ''} on without it"), "plain"))
+    if mine := [session for session in staying if session.owned]:
+        lines.append((Clean(f"this console started {_listed(mine)}: not stopped by leaving"), "plain"))
     if unheard:
         their = "its state is" if unheard == 1 else "their state is"
         lines.append((Clean(f"contact with {_count(unheard, 'session')} is lost: {their} not known"), "lost"))
@@ -59,11 +62,9 @@ def consequences(store: Store, ours: frozenset[str]) -> tuple[Segment, ...]:
 def _ends_with_us(store: Store, ours: frozenset[str], session: Session) -> bool:
     profile = store.profile(session)
     return (
-        session.owned
         # Of one that is no longer heard nobody knows whether it has not ended already.
-        or (session.key.source in ours and store.sources[session.key.source].lost_since is None)
-        or (profile is not None and bool(profile.traits.get("ends_with_client")))
-    )
+        session.key.source in ours and store.sources[session.key.source].lost_since is None
+    ) or (profile is not None and bool(profile.traits.get("ends_with_client")))
 
 
 def _listed(sessions: list[Session]) -> str:

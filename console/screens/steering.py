@@ -79,8 +79,20 @@ def pause(desk: Desk, session: Session) -> None:
 
 
 def pause_now(desk: Desk, session: Session) -> None:
-    """Pause and cut off what runs."""
-    desk.submit(intent(desk, session, Primitive.PAUSE, interrupt=True))
+    """Pause and cut off what runs; what is lost with it has to be agreed to, just as it was told."""
+    command = intent(desk, session, Primitive.PAUSE, interrupt=True)
+    gated = desk.gate(command)
+    if isinstance(gated, Refusal) or not gated.confirm:
+        desk.submit(command)
+        return
+    gone, told = changed(desk, session), gated.confirm
+
+    def ended() -> Clean:
+        now = desk.gate(command)
+        other = isinstance(now, Gated) and now.confirm != told
+        return gone() or (Clean("what it would discard has changed since") if other else NOTHING)
+
+    confirm(desk, session, gated, lambda: command, asks="pause now", yes="pause it now", ended=ended)
 
 
 def interrupt(desk: Desk, session: Session) -> None:

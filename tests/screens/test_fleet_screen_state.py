@@ -106,6 +106,29 @@ async def test_keys_can_be_others_than_the_usual_ones(tmp_path: Path) -> None:
         assert "stop s1 (local)" in stage.console.asking
 
 
+async def test_a_pause_at_once_asks_first_where_it_discards_mail(stage: Stage) -> None:
+    stage.host.session(traits={"pause_drops_mail": True})
+    await stage.show()
+    await stage.press("P")
+    assert [intent.interrupt for intent in stage.sent] == [True], "nothing waits there"
+    stage.host.summary("s1", mailbox={"queued": 1, "refs": 1})
+    await stage.show()
+    await stage.press("P")
+    assert "pause now s1 (local), attempt 1?" in stage.console.asking
+    assert "a message that waits unread is discarded" in stage.console.asking
+    # Another one that came in since is not what was agreed to.
+    stage.host.summary("s1", mailbox={"queued": 2, "refs": 2})
+    await stage.show(ms=WORD_MS)
+    assert "what it would discard has changed since" in stage.console.asking
+    await stage.press("y")
+    assert len(stage.sent) == 1
+    await stage.press("escape", "P")
+    await stage.show(ms=WORD_MS)
+    assert "2 messages that wait unread are discarded" in stage.console.asking
+    await stage.press("y")
+    assert len(stage.sent) == 2
+
+
 async def test_the_help_lists_every_key_and_why_one_is_missing(stage: Stage) -> None:
     stage.host.session(capabilities={"send": {}})
     await stage.show()
@@ -127,8 +150,9 @@ async def test_leaving_says_what_ends_with_the_console(tmp_path: Path) -> None:
         stage.host.session("over", lifecycle="completed")
         await stage.show()
         await stage.press("q")
-        assert "with this console end mine, wire" in stage.console.asking
-        assert "1 session goes on without it" in stage.console.asking
+        assert "with this console ends wire" in stage.console.asking
+        assert "2 sessions go on without it" in stage.console.asking
+        assert "this console started mine: not stopped by leaving" in stage.console.asking
 
 
 async def test_the_exact_action_is_copied_as_it_was_cleaned(stage: Stage) -> None:

@@ -51,8 +51,6 @@ class Agent:
     """The request that is open while it waits for input."""
     unheard: list[Sent] = field(default_factory=list)
     """Messages whose answer came and was not looked for in the conversation yet."""
-    warned: tuple[int, tuple[str, ...]] | None = None
-    """Until when, and of which messages, the operator was told that a pause at once discards them."""
     asked: int = 0
     """Which reading of its state was the latest."""
     reading_on: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -58,7 +58,12 @@ class Session:
         self.watched: set[str] = set()
         self.awaiting: Final = Awaiting(self._delivered, self._answered, self._failed)
         self._everything = everything
-        self._traits = Traits(requests=RequestsTrait.DERIVED, replay=ReplayTrait.KEY, ends_with_client=ends_with_us)
+        self._traits = Traits(
+            requests=RequestsTrait.DERIVED,
+            replay=ReplayTrait.KEY,
+            ends_with_client=ends_with_us,
+            pause_drops_mail=True,
+        )
         self._graph: Graph | None = None
         self._parked: dict[str, asyncio.Task[None]] = {}
         self._offers = self._offers_waiting = Capabilities()

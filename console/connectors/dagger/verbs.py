@@ -34,8 +34,6 @@ from watchfloor.words import OutcomeKind, Overlay, Primitive
 
 DELIVERED_IN_S: Final = 0.5
 """Seconds that the outcome of a message waits for its delivery, which is mostly known at once."""
-CONFIRM_MS: Final = 30_000
-"""For how long a pause at once that was warned of may be asked for again."""
 _UNKNOWN_HERE: Final = ("has no runtime", "no object with id", "no record of")
 _FORBIDDEN: Final = (
     "is stopped",
@@ -103,27 +101,11 @@ class Verbs:
         return Handled(OutcomeKind.APPLIED, info={**info, "noop": True} if noop else info)
 
     async def _pause(self, agent: Agent, by: str, interrupt: bool) -> Handled:
-        if interrupt and (refusal := self._warn(agent)) is not None:
-            return refusal
         noop = agent.state == "PAUSED" and not interrupt
         done = await self._plain(agent, Primitive.PAUSE, queries.pause(interrupt=interrupt), by, noop=noop)
         if agent.state == "RUNNING":
             self._overlay(agent, Overlay.PAUSING, by)
         return done
-
-    def _warn(self, agent: Agent) -> Handled | None:
-        """To pause at once discards the messages that wait: the operator has to ask for it twice."""
-        waiting = tuple(sent.ref for sent in agent.ledger.waiting)
-        now = self._session.mirror.now()
-        warned, agent.warned = agent.warned, None
-        if not waiting or (warned is not None and now < warned[0] and warned[1] == waiting):
-            return None
-        agent.warned = (now + CONFIRM_MS, waiting)
-        which = f"message {waiting[0]}, which waits" if len(waiting) == 1 else f"{len(waiting)} messages that wait"
-        # Of a failed agent the engine's own words say that it keeps them, and its source that it does not.
-        does = "may" if agent.state == "FAILED" else "would"
-        reason = f"this {does} discard {which}: pause at once again within {CONFIRM_MS // 1000} s to do so"
-        return Handled(OutcomeKind.REFUSED, reason=reason, info={"discards": list(waiting)})
 
     async def _stop(self, agent: Agent, by: str, kill: bool) -> Handled:
         noop = agent.state == "STOPPED"

@@ -123,6 +123,24 @@ def test_pause_is_no_barrier() -> None:
     assert through(scripted(), Primitive.PAUSE).notes == ()
 
 
+def test_a_pause_at_once_drops_mail() -> None:
+    host = scripted(pause_drops_mail=True)
+    assert through(host, Primitive.PAUSE, interrupt=True).confirm == ()
+    host.summary("s1", mailbox={"queued": 1, "refs": 4})
+    told = through(host, Primitive.PAUSE, interrupt=True).confirm
+    assert told == ("a message that waits unread is discarded",)
+    assert through(host, Primitive.PAUSE).confirm == (), "a gentle pause keeps them"
+    host.summary("s1", mailbox={"queued": 2, "refs": 5}, lifecycle="failed")
+    told = through(host, Primitive.PAUSE, interrupt=True).confirm
+    assert told == ("2 messages that wait unread may be discarded",)
+
+
+def test_a_pause_at_once_keeps_mail_by_default() -> None:
+    host = scripted()
+    host.summary("s1", mailbox={"queued": 1, "refs": 4})
+    assert through(host, Primitive.PAUSE, interrupt=True).confirm == ()
+
+
 def test_one_decision_settles_all_pending() -> None:
     host = scripted(approval_target="all_pending")
     first = host.ask("r1")

@@ -200,6 +200,7 @@ class Traits(Model):
     stop_leaves_requests: bool = False
     stop_leaves_process: bool = False
     pause_is_barrier: bool = True
+    pause_drops_mail: bool = False
     reader: Reader = Reader.SHARED
     requests: RequestsTrait = RequestsTrait.LISTED
     effects: EffectsTrait = EffectsTrait.VISIBLE
