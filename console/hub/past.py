@@ -141,7 +141,8 @@ class Past:
         if stored is None or not stored.events:
             return None
         # What the journal lacks its source may have.
-        return OlderPage(stored.epoch, _facts(stored), (stored.events[0].seq or 1) > 1)
+        facts = await asyncio.to_thread(_facts, stored)
+        return OlderPage(stored.epoch, facts, (stored.events[0].seq or 1) > 1)
 
     def look(self, key: SessionKey | None) -> None:
         """The operator looks at this session: what the journal has of it joins its log, once."""
@@ -158,8 +159,10 @@ class Past:
     async def _recall(self, key: SessionKey) -> None:
         track = self._store.sessions[key].track
         stored = await self._before(key, (track.held.low or track.kept.high + 1), KEEP)
-        if stored is not None and stored.events and key in self._store.sessions:
-            self._take([EventsFact(key, stored.epoch, _facts(stored), stored=True)])
+        if stored is not None and stored.events:
+            facts = await asyncio.to_thread(_facts, stored)
+            if key in self._store.sessions:
+                self._take([EventsFact(key, stored.epoch, facts, stored=True)])
 
     async def _before(self, key: SessionKey, before: int, limit: int) -> Stored | None:
         journal, session = self._kept(key.source), self._store.sessions.get(key)
@@ -168,6 +171,7 @@ class Past:
         return await journal.before(key.source, key.session, session.epoch, before, limit)
 
 
+# A thousand events take some tens of milliseconds, in which no key would be answered: not on the event loop.
 def _facts(stored: Stored) -> tuple[EventFact, ...]:
     from console.intake import event_fact
 

@@ -151,6 +151,8 @@ class _Batch:
         """Those of which this transaction brings something."""
         self._rows: dict[tuple[int, int], int] = {}
         """The frame that brought each event, by run and number."""
+        self._left: set[int] = set()
+        """Frames of which an event was told again by another one."""
 
     def take(self, heard: Heard) -> int:
         match heard.frame:
@@ -170,6 +172,11 @@ class _Batch:
         self._db.executemany(
             "INSERT OR REPLACE INTO events (run, seq, frame) VALUES (?, ?, ?)",
             [(run, seq, frame) for (run, seq), frame in self._rows.items()],
+        )
+        # A source that tells everything again would fill the file with what nothing refers to.
+        self._db.executemany(
+            "DELETE FROM frames WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM events WHERE frame = ?1)",
+            [(frame,) for frame in self._left],
         )
         self._db.executemany(
             "UPDATE runs SET held = ?, lost = ?, at = ? WHERE id = ?",
@@ -200,10 +207,12 @@ class _Batch:
     def _keyed(self, run: _Run, event: Event, frame: int) -> None:
         """A source that counts anew with each connection tells the same event again: it is kept once."""
         key = packing.name(event.key or "")
-        row = self._db.execute("SELECT run, seq FROM keys WHERE session = ? AND key = ?", (run.session, key)).fetchone()
-        if row is not None and row != (run.id, event.seq):
-            self._db.execute("DELETE FROM events WHERE run = ? AND seq = ?", row)
-            self._rows.pop(row, None)
+        ask = "SELECT run, seq, frame FROM keys WHERE session = ? AND key = ?"
+        row = self._db.execute(ask, (run.session, key)).fetchone()
+        if row is not None and row[:2] != (run.id, event.seq):
+            self._db.execute("DELETE FROM events WHERE run = ? AND seq = ?", row[:2])
+            self._rows.pop(row[:2], None)
+            self._left.add(row[2])
         self._db.execute(
             "INSERT OR REPLACE INTO keys (session, key, run, seq, frame) VALUES (?, ?, ?, ?, ?)",
             (run.session, key, run.id, event.seq, frame),

@@ -85,9 +85,11 @@ def test_events_that_a_source_counts_anew_are_kept_once_by_its_own_key(store: St
     store.write([heard(again)])
     assert [event.key for event in held(store, epoch="two")] == ["b", "a", "c"]
     assert held(store, epoch="one") == []
+    assert store.stats().frames == 1, "what brought them before is let go of"
     both = [Events(session="t", epoch="e", events=[message(seq, key="k")]) for seq in (1, 2)]
     store.write([heard(frame) for frame in both])
     assert seqs(held(store, "t")) == [2]
+    assert store.stats().frames == 2
 
 
 def test_ids_that_are_no_text_and_epochs_that_are_other_logs(store: Store) -> None:
