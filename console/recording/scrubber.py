@@ -19,19 +19,29 @@ EXACT: Final = frozenset(
 """Members that name something: another value in their place would be another thing."""
 
 
+TOO_DEEP: Final = "[masked: too deep to be looked through]"
+
+
 def scrubbed(value: Any, secrets: Sequence[str] = ()) -> Any:
     """The JSON value with what is secret in its texts masked; everything else exactly as it was, and the same object
-    where nothing was secret."""
+    where nothing was secret. `TOO_DEEP` where it cannot be looked through."""
+    try:
+        return _scrubbed(value, secrets)
+    except RecursionError:
+        return TOO_DEEP
+
+
+def _scrubbed(value: Any, secrets: Sequence[str]) -> Any:
     match value:
         case str():
             masked, count = redact(clean(value), secrets)
             return str(masked) if count else value
         case list():
-            items = [scrubbed(item, secrets) for item in value]
+            items = [_scrubbed(item, secrets) for item in value]
             return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
         case dict():
             members = {
-                name: item if name in EXACT and isinstance(item, str) else scrubbed(item, secrets)
+                name: item if name in EXACT and isinstance(item, str) else _scrubbed(item, secrets)
                 for name, item in value.items()
             }
             return members if any(members[name] is not item for name, item in value.items()) else value

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from console.connectors.supervisor import ContactChange, Item
 from console.recording.player import Player
-from console.recording.scrubber import scrubbed
+from console.recording.scrubber import TOO_DEEP, scrubbed
 from console.recording.tape import Recorder, Tape
 from tests.unit.journal.kit import NOW, events, received
 from watchfloor.canonical import digest
@@ -254,3 +254,11 @@ def test_each_line_is_played_once_in_order_and_not_too_early(
         played += due
     assert played == it.tape.marks
     it.tape.close()
+
+
+def test_what_is_too_deep_to_be_looked_through_is_left_out(tmp_path: Path) -> None:
+    deep: object = TOKEN
+    for _ in range(700):
+        deep = {"x": deep}
+    assert scrubbed(deep) == TOO_DEEP
+    assert scrubbed({"x": {"y": TOKEN}}) != TOO_DEEP
