@@ -13,14 +13,23 @@ from tests.sockets.test_function_examples import example
 
 ROOT = Path(__file__).parents[2]
 ACP_AGENT = [sys.executable, str(ROOT / "tests" / "peers" / "acp_agent.py")]
-FUNCTION, PROGRAM, ACP = range(3)
+FUNCTION, PROGRAM, ACP, PYDANTIC_AI, SUPERVISOR, STORED = range(6)
 
 
 def blocks() -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "agents.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize(("block", "name"), [(FUNCTION, "approval.py"), (ACP, "acp_agent.py")])
+@pytest.mark.parametrize(
+    ("block", "name"),
+    [
+        (FUNCTION, "approval.py"),
+        (ACP, "acp_agent.py"),
+        (PYDANTIC_AI, "pydantic_ai_agent.py"),
+        (SUPERVISOR, "supervisor.py"),
+        (STORED, "stored_agent.py"),
+    ],
+)
 def test_what_is_said_to_be_an_example_is_all_of_it(block: int, name: str) -> None:
     tree = ast.parse((ROOT / "examples" / name).read_text(encoding="utf-8"))
     assert isinstance(tree.body[0], ast.Expr), "it begins with what it is about"
@@ -28,7 +37,7 @@ def test_what_is_said_to_be_an_example_is_all_of_it(block: int, name: str) -> No
 
 
 def test_there_are_no_others() -> None:
-    assert len(blocks()) == 3
+    assert len(blocks()) == 6
 
 
 async def test_the_program_runs(tmp_path: Path) -> None:

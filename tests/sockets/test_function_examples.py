@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.sockets.harness_kit import Operator, operator
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -64,3 +66,49 @@ async def test_steering(tmp_path: Path) -> None:
                 == ["Looking at the north gate, the pier"]
             )
         )
+
+
+async def test_supervisor(tmp_path: Path) -> None:
+    async with example("supervisor.py", tmp_path) as client:
+        for part in ("walls", "roof"):
+            request = await client.request(part)
+            await client.decide(request, "approve", option="allow" if part == "walls" else "deny")
+        heard = {"2 children are at work", "walls built", "roof not built"}
+        await client.until(lambda: {event.result.text for event in client.events("result", "supervisor")} == heard)
+        told = [mail.text for mail in client.events("mail", "supervisor") if mail.state == "sent"]
+        assert len(told) == 3
+        assert any("walls built" in str(text) for text in told)
+        assert client.sessions["walls"]["parent"] == "supervisor"
+        assert (tmp_path / "walls.txt").read_text() == "Build the walls"
+        assert not (tmp_path / "roof.txt").exists()
+
+
+async def test_pydantic_ai_agent(tmp_path: Path) -> None:
+    pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed")
+    async with example("pydantic_ai_agent.py", tmp_path) as client:
+        request = await client.request(None)
+        assert client.requests[request].read().actions[0].tool == "deploy"
+        await client.decide(request, "approve", option="allow")
+        await client.until(lambda: said(client, request) == "All done.")
+
+
+async def asked(folder: Path, answers: str, *words: str) -> tuple[str, str]:
+    """The example of a stored agent, with what is typed; returns what it printed, and its errors."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(EXAMPLES / "stored_agent.py"), *words, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    output, errors = await asyncio.wait_for(process.communicate(answers.encode()), PATIENCE_S)
+    return output.decode(), errors.decode()
+
+
+async def test_stored_agent(tmp_path: Path) -> None:
+    # Ended without an answer it asks the same when it is started again, and is not told its task twice.
+    output, errors = await asked(tmp_path, "", "Hello")
+    assert output == "write {'text': 'Hello'}: allow, allow_session or deny?\n"
+    assert "that is no option of this request: allow (Allow once)" in errors
+    assert not (tmp_path / "greeting.txt").exists()
+    output, errors = await asked(tmp_path, "allow\n")
+    assert output == "write {'text': 'Hello'}: allow, allow_session or deny?\nwritten\n"
+    assert errors == ""
+    assert (tmp_path / "greeting.txt").read_text() == "Hello"
