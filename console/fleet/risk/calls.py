@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
@@ -26,11 +26,12 @@ INTERPRETERS: Final = words_of(
 NETWORK: Final = words_of(
     "curl wget http https fetch nc ncat netcat socat ftp lynx aria2c telnet iwr irm invoke-webrequest"
 )
+DECODERS: Final = words_of("base64 base32 xxd uudecode openssl rev tr gunzip zcat unxz bunzip2 hexdump od")
 _DEPTH: Final = 5
 """Texts that are handed to a shell inside each other, as in sh -c "sh -c …"."""
 _LAYERS: Final = 8
-_NEAR: Final = 12
-"""Members of a pipeline that are looked back at."""
+_NEAR: Final = 6
+"""Members at either end of a pipeline whose texts are looked at, and words of `eval`."""
 
 # The options of each wrapper that take a value, and how many words of its own stand before the program.
 _WRAPPERS: Final[dict[str, tuple[str, int]]] = {
@@ -59,8 +60,16 @@ _WRAPPERS: Final[dict[str, tuple[str, int]]] = {
     "nsenter": ("-t --target", 0),
     "caffeinate": ("-t", 0),
     "winpty": ("", 0),
+    "npx": ("-p --package", 0),
+    "pnpx": ("", 0),
+    "bunx": ("", 0),
+    "uvx": ("--from --with", 0),
 }
 _SSH_VALUED: Final = words_of("-i -p -l -o -F -J -L -R -D -b -c -m -w -E")
+_CONTAINER_VALUED: Final = words_of(
+    "-e --env -v --volume --mount -w --workdir -u --user --name --network --entrypoint -p --publish -n --namespace -c"
+    " --container --env-file -h --hostname --platform -l --label -m --memory --cpus"
+)
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _VERSION = re.compile(r"(python|perl|ruby|node|php|lua)\d[\d.]*$")
 _SHORT = re.compile(r"-[A-Za-z0-9]+$")
@@ -70,7 +79,8 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}$")
 @dataclass(frozen=True, slots=True)
 class Call:
     """One program that a text runs. `program`: its name without folders; `args`: its words behind that; `via`: the
-    wrappers before it; `fed`: the programs whose output it reads; `locate` takes places of its words to the shown text.
+    wrappers before it; `fed`: programs of the network, and such as decode, whose output it reads; `locate` takes places
+    of its words to the shown text.
     """
 
     program: str
@@ -126,6 +136,24 @@ class Call:
 
     def span_of(self, word: Word) -> tuple[int, int]:
         return self.locate(word.start, word.end)
+
+    def code(self) -> Word | None:
+        """What a shell is given to run: the word behind -c, or behind letters among which there is a c."""
+        for at, arg in enumerate(self.args):
+            if arg.value == "--" or not arg.value.startswith(("-", "+")):
+                return None
+            if _SHORT.match(arg.value) and "c" in arg.value:
+                return next((word for word in self.args[at + 1 :] if not word.value.startswith("-")), None)
+            if arg.value in ("-o", "-O", "--rcfile", "--init-file"):
+                return Call.code(self._from(at + 2))
+        return None
+
+    def _from(self, at: int) -> Call:
+        return replace(self, args=self.args[at:])
+
+    def files(self, *valued: str) -> list[Word]:
+        """The operands but "-", which stands for what the call reads anyway."""
+        return [word for word in self.operands(*valued) if word.value != "-"]
 
     def runs_inside(self) -> Iterator[Script]:
         """What substitutions in its words, and in what it reads, run."""
@@ -214,6 +242,8 @@ class _Walker:
         self.budget = budget
         self.found: list[Call] = []
         self.judged = True
+        self._printed: dict[int, Command] = {}
+        """Commands of which what they print was read as what a shell runs: once, however many shells follow."""
 
     def text(self, text: str, locate: Locate, depth: int) -> None:
         if depth > _DEPTH:
@@ -224,13 +254,14 @@ class _Walker:
         self._script(script, locate, depth)
 
     def _script(self, script: Script, locate: Locate, depth: int) -> None:
-        names: list[frozenset[str]] = []
+        last: dict[str, int] = {}
+        """Where each program that others may not be fed by unseen stands last."""
         for at, command in enumerate(script.commands):
             layers = list(unwrap(command.words))
             made = [base(layer[0].value) for layer in layers]
-            names.append(frozenset(made))
-            first = at if command.fed_from is None else max(command.fed_from, at - _NEAR)
-            fed = frozenset().union(*names[first:at])
+            first = command.fed_from
+            fed = frozenset(name for name, place in last.items() if first is not None and place >= first)
+            last.update(dict.fromkeys((name for name in made if name in NETWORK or name in DECODERS), at))
             for scripts in (word.inside for word in (*command.words, *(r.word for r in command.redirects))):
                 for inside in scripts:
                     self._script(inside, locate, depth)
@@ -251,9 +282,9 @@ class _Walker:
     def _inner(self, script: Script, at: int, call: Call, depth: int) -> None:
         """What the call hands to another shell as a text."""
         if call.program in SHELLS:
-            if (code := call.after("-c")) is not None:
+            if (code := call.code()) is not None:
                 self._word(code, call.locate, depth)
-            elif not call.operands("-o", "-O") or call.has("-s") is not None:
+            elif not call.files("-o", "-O") or call.has("-s") is not None:
                 for redirect in call.command.redirects:
                     if redirect.op in ("<<", "<<-", "<<<"):
                         self._word(redirect.word, call.locate, depth)
@@ -264,16 +295,46 @@ class _Walker:
                 self._word(word, call.locate, depth)
             self._joined(call.args, call, depth)
         elif call.program == "ssh":
-            self._joined(call.operands(*_SSH_VALUED)[1:], call, depth)
-        elif call.program in ("kubectl", "docker", "podman") and (cut := call.has("exec", "run")) is not None:
-            behind = [word for word in call.args if word.start > cut.start]
-            shell = next((n for n, word in enumerate(behind) if base(word.value) in SHELLS), None)
-            if shell is not None and (code := _code(behind[shell + 1 :])) is not None:
-                self._word(code, call.locate, depth)
+            self._joined(_behind(list(call.args), list(_SSH_VALUED), 1), call, depth)
+        elif call.program == "su" and (code := call.after("-c", "--command")) is not None:
+            self._word(code, call.locate, depth)
+        elif call.program == "trap" and call.args:
+            self._word(call.args[0], call.locate, depth)
+        elif call.program == "alias":
+            for word in call.args[:_NEAR]:
+                start = word.value.find("=") + 1
+                if start:
+                    self._piece(word, start, call.locate, depth)
+        elif call.program in ("kubectl", "docker", "podman", "oc", "nerdctl"):
+            self._in_container(call, depth)
         elif braces := _BRACES.match(call.name.value):
             # {rm,-rf,x} is the same as rm -rf x.
             start, end = call.name.start, call.name.end
             self.text(braces[1].replace(",", " "), lambda _a, _b: call.locate(start, end), depth + 1)
+
+    def _in_container(self, call: Call, depth: int) -> None:
+        """What `docker run`, `docker exec` and the like run inside of a container."""
+        words = list(call.args)
+        verb = next((n for n, word in enumerate(words) if word.value in ("exec", "run")), None)
+        # As in `docker compose exec`: further behind it is a word like any other.
+        if verb is None or verb > 4:
+            return
+        rest = _behind(words[verb + 1 :], list(_CONTAINER_VALUED), 1)
+        if rest and rest[0].value == "--":
+            rest = rest[1:]
+        for layer in unwrap(rest):
+            inner = replace(call, program=base(layer[0].value), name=layer[0], args=tuple(layer[1:]), fed=frozenset())
+            self.found.append(inner)
+            if inner.program in SHELLS and (code := inner.code()) is not None:
+                self._word(code, call.locate, depth)
+
+    def _piece(self, word: Word, start: int, locate: Locate, depth: int) -> None:
+        """The same as `_word` for the end of a word."""
+
+        def inside(begin: int, end: int) -> tuple[int, int]:
+            return locate(word.at(start + begin), max(word.at(start + max(begin, end - 1)) + 1, word.at(start + begin)))
+
+        self.text(word.value[start:], inside, depth + 1)
 
     def _joined(self, words: Sequence[Word], call: Call, depth: int) -> None:
         if len(words) == 1:
@@ -283,14 +344,15 @@ class _Walker:
             self.text(" ".join(word.value for word in words), lambda _a, _b: call.locate(start, end), depth + 1)
 
     def _word(self, word: Word, locate: Locate, depth: int) -> None:
-        def inside(start: int, end: int) -> tuple[int, int]:
-            return locate(word.at(start), max(word.at(max(start, end - 1)) + 1, word.at(start)))
-
-        self.text(word.value, inside, depth + 1)
+        self._piece(word, 0, locate, depth)
 
     def _echoed(self, script: Script, first: int, at: int, locate: Locate, depth: int) -> None:
         """A text that is printed into a shell is what the shell runs."""
-        for command in script.commands[max(first, at - _NEAR) : at]:
+        near = (*range(first, min(first + _NEAR, at)), *range(max(first + _NEAR, at - _NEAR), at))
+        for command in (script.commands[place] for place in near):
+            if id(command) in self._printed:
+                continue
+            self._printed[id(command)] = command
             words = command.words
             if words and base(words[0].value) in ("echo", "printf", "cat"):
                 if words[0].value != "cat":
@@ -300,10 +362,3 @@ class _Walker:
                 for redirect in command.redirects:
                     if redirect.op in ("<<", "<<-", "<<<"):
                         self._word(redirect.word, locate, depth)
-
-
-def _code(words: Sequence[Word]) -> Word | None:
-    for at, word in enumerate(words[:-1]):
-        if word.value == "-c" or (_SHORT.match(word.value) and word.value.endswith("c")):
-            return words[at + 1]
-    return None

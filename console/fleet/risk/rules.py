@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from console.fleet.risk import texts
 from console.fleet.risk.calls import (
+    DECODERS,
     INTERPRETERS,
     NETWORK,
     SHELLS,
@@ -25,7 +26,6 @@ from console.fleet.risk.table import table_risks
 
 _OfCall: TypeAlias = Callable[[Call], Iterator[Risk]]
 
-_DECODERS: Final = words_of("base64 base32 xxd uudecode openssl rev tr gunzip zcat unxz bunzip2 hexdump od")
 _DATABASES: Final = words_of("psql mysql mariadb sqlite3 mongosh mongo cockroach clickhouse-client duckdb sqlcmd")
 _FINDERS: Final = words_of(
     "which command type brew go npm yarn git dirname pwd realpath readlink poetry rustc xcrun pyenv"
@@ -35,8 +35,9 @@ _PATHLESS: Final = words_of("echo printf ls mkdir test [ [[ ssh ssh-add ssh-keyg
 _SHOWING: Final = words_of(
     "echo printf print cat tee curl wget http https nc ncat netcat socat ssh mail sendmail logger"
 )
+_AWKS: Final = words_of("awk gawk mawk nawk")
 _DELETING: Final = words_of("rm del rd Remove-Item rimraf trash unlink")
-_READERS: Final = words_of("source . eval")
+_READERS: Final = words_of("source . eval make")
 _CODE_FLAGS: Final = ("-c", "-e", "-r", "--eval", "-E", "--print", "-p")
 _DEVICE = re.compile(r"^/dev/(?:sd|hd|vd|nvme|disk|mmcblk|mapper|md|xvd|rdisk)")
 _SECRET_NAME = re.compile(r"\$\{?#?!?(\w*(?:KEY|TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL)\w*)", re.IGNORECASE)
@@ -67,7 +68,7 @@ def shell_risks(text: str, locate: Locate, workspace: str | None, cwd: str | Non
             cwd = (absolute(to[0].value, cwd) if to else "~") if len(to) < 2 else cwd
             if to and outside(to[0].value, None if cwd == "~" else cwd, workspace):
                 yield risk("works-outside", "goes on outside of the workspace", call.span(to[0]))
-    if any(call.program in _DATABASES and call.fed for call in found):
+    if any(call.program in _DATABASES and call.command.fed_from is not None for call in found):
         for call in found:
             if call.program in ("echo", "printf", "cat"):
                 yield from _statements(call)
@@ -157,7 +158,10 @@ def _git(call: Call) -> Iterator[Risk]:
             if word.value.startswith(("+", ":")):
                 yield risk("git-rewrites-remote", "rewrites or deletes what others have", call.span(word))
     for word in call.args:
-        if word.value.startswith(("core.sshCommand=", "core.hooksPath=", "core.pager=", "core.fsmonitor=", "alias.")):
+        if (
+            word.value.startswith(("core.sshCommand=", "core.hooksPath=", "core.pager=", "core.fsmonitor=", "alias."))
+            and "=" in word.value
+        ):
             yield risk("runs-later", "lets git run another program", call.span(word))
 
 
@@ -167,7 +171,7 @@ def _git(call: Call) -> Iterator[Risk]:
 def _runs_input(call: Call) -> bool:
     """Does the program run what it reads from its input?"""
     if call.program in SHELLS:
-        return call.after("-c") is None and (call.has("-s") is not None or not call.operands("-o", "-O"))
+        return call.code() is None and (call.has("-s") is not None or not call.files("-o", "-O"))
     if call.program in INTERPRETERS:
         if any(word.value in _CODE_FLAGS or word.value == "-m" for word in call.args):
             return False
@@ -178,16 +182,16 @@ def _runs_input(call: Call) -> bool:
 
 def _runs_what_it_gets(call: Call) -> Iterator[Risk]:
     runs_input = _runs_input(call)
-    code = call.after("-c") if call.program in SHELLS else None
+    code = call.code() if call.program in SHELLS else None
     if call.fed & NETWORK and (runs_input or (code is not None and code.expands and not code.inside)):
         yield risk("runs-download", "runs what comes from the network", call.span(*call.args[:1]))
-    elif call.fed & _DECODERS and runs_input:
+    elif call.fed & DECODERS and runs_input:
         yield risk("decoded-and-run", "runs what was decoded before", call.span(*call.args[:1]))
     if call.name.inside or call.program in SHELLS or call.program in INTERPRETERS or call.program in _READERS:
         inside = inner_programs(iter(call.name.inside) if call.name.inside else call.runs_inside())
         if inside & NETWORK:
             yield risk("runs-download", "runs what comes from the network", call.span(*call.args[-1:]))
-        elif inside & _DECODERS:
+        elif inside & DECODERS:
             yield risk("decoded-and-run", "runs what was decoded before", call.span(*call.args[-1:]))
 
 
@@ -224,9 +228,10 @@ def _programs(call: Call, workspace: str | None, cwd: str | None, budget: Budget
     """Code that is given to an interpreter, and statements to a data base."""
     if call.program in _DATABASES:
         yield from _statements(call)
-    if call.program not in INTERPRETERS:
+    if call.program not in INTERPRETERS and call.program not in _AWKS:
         return
-    pieces = [
+    pieces = call.operands("-F", "-v", "-f")[:1] if call.program in _AWKS else []
+    pieces += [
         call.args[at + 1]
         for at, word in enumerate(call.args[:-1])
         if word.value in _CODE_FLAGS or (_IN_CLUSTER.match(word.value) and word.value[-1] in "ce")
@@ -284,7 +289,7 @@ def _variables(call: Call, assigned: dict[str, Word]) -> Iterator[Risk]:
     value = name.value
     if name.inside:
         inside = inner_programs(iter(name.inside))
-        if not inside <= _FINDERS and not inside & (NETWORK | _DECODERS):
+        if not inside <= _FINDERS and not inside & (NETWORK | DECODERS):
             yield risk("program-in-variable", "what it runs is worked out first", call.span())
         return
     single = re.fullmatch(r"\$\{?(\w+)\}?(/.*)?", value)
