@@ -29,14 +29,13 @@ from textual.widget import MountError
 from console import kept_view, looks
 from console.actions import ACTIONS, Where, actions
 from console.audit import Audit
-from console.config import state_folder
+from console.config import config_path, state_folder
 from console.demo.process import NAME as DEMO
 from console.hub import Hub, steady_ms
 from console.journal.journal import JOURNAL, Journal
 from console.journal.records import Retention
 from console.kept_view import View
 from console.keymap import key_names, keymap
-from console.policies.file import load as load_policies
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
 from console.terminal.driver import PasteDropped, TerminalDriver
@@ -62,7 +61,13 @@ if TYPE_CHECKING:
     from console.screens.replaying import Replaying
     from watchfloor.connector import Clock, Target
 
-_BEHIND_THE_FIRST_PAINT: Final = ("console.connectors.registry", "console.connectors.native", "console.commands")
+_BEHIND_THE_FIRST_PAINT: Final = (
+    "console.connectors.registry",
+    "console.connectors.native",
+    "console.commands",
+    "console.fleet.grants",
+    "console.hub.deciding",
+)
 
 _TURNS_IN_S: Final = 1.0
 """Seconds within which an event loop that still turns has let go of the sources."""
@@ -101,7 +106,7 @@ def run(
         audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
         journal=_journal(config) if player is None else None,
         player=player,
-        policies=load_policies() if player is None else (),
+        policies=_policies() if player is None else (),
         lifeline=lifeline,
         driver=_browser_driver() if browser else TerminalDriver,
         kept=state_folder() / kept_view.NAME if player is None else None,
@@ -116,6 +121,14 @@ def run(
     if app.failure is not None:
         raise app.failure
     return app.status
+
+
+def _policies() -> tuple[Policy, ...]:
+    if not (config_path().parent / "policies.toml").exists():
+        return ()  # to read them is not worth a later first frame to whoever has none
+    from console.policies.file import load
+
+    return load()
 
 
 def _browser_driver() -> type[Driver]:

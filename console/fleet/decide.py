@@ -16,7 +16,7 @@ from console.fleet.facts import (
     Seen,
 )
 from console.fleet.former import ago_words, doubt_words, in_doubt, sent_ago, standing
-from console.fleet.grants import REACH, lasts, too_wide
+from console.fleet.reach import REACH, lasts
 from console.fleet.state import Request, Session, Source, Trail
 from console.fleet.store import Store
 from watchfloor.text import clean_line, cut, numeral, since
@@ -114,7 +114,7 @@ def decide(
         return option
     if fact.too_large and (option is None or option.kind is not OptionKind.DENY):
         return Refusal(OutcomeKind.INVALID, TOO_LARGE)
-    if option is not None and (wide := too_wide(fact, option)):
+    if option is not None and (wide := _too_wide(fact, option)):
         return Refusal(OutcomeKind.INVALID, wide)
     refusal = (
         _not_as_read(request, option, intent, moment)
@@ -126,6 +126,14 @@ def decide(
     doubt = in_doubt(store, request.key, moment.now)
     before = (doubt_words(store, doubt, sent_ago(doubt, moment.now)),) if doubt is not None else ()
     return Verdict(request, fact.digest, option, (*before, *_confirm(fact, option)), _notes(request, profile))
+
+
+def _too_wide(fact: RequestFact, option: OptionFact) -> str:
+    if not lasts(option):
+        return ""
+    from console.fleet.grants import too_wide  # reading commands is for later than the first frame
+
+    return too_wide(fact, option)
 
 
 def decided_words(first: Trail, now: int) -> str:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from console.fleet.facts import ActionFact, OptionFact, RequestFact, RequestKey
+from console.fleet.reach import REACH, lasts
 from console.fleet.risk.calls import INTERPRETERS, SHELLS, base, unwrap, words_of
 from console.fleet.risk.places import absolute, throwaway
 from console.fleet.risk.shell import Command, read
@@ -30,15 +31,6 @@ _SHOWN: Final = 5
 _NAMED = re.compile(r"([\w.-]{1,100})\((.*)\)", re.DOTALL)
 _BEGINS = re.compile(r"every command that begins with: (\[.*\])", re.DOTALL)
 _BELOW = re.compile(r"writing below (.+)", re.DOTALL)
-
-REACH: Final = {
-    Scope.ONCE: "this once",
-    Scope.TURN: "until this turn ends",
-    Scope.SESSION: "for this session",
-    Scope.WORKSPACE: "for this workspace",
-    Scope.AGENT: "for this agent, in all its sessions",
-    Scope.GLOBAL: "everywhere",
-}
 
 
 class Width(StrEnum):
@@ -145,11 +137,6 @@ def granting(store: Store, session: Session, fact: RequestFact, option: OptionFa
         looked_at=len(ended),
         wide=too_wide(fact, option),
     )
-
-
-def lasts(option: OptionFact) -> bool:
-    """Does it let through, or refuse, more than this one request?"""
-    return option.persists or option.scope is not Scope.ONCE
 
 
 def grants_of(fact: RequestFact, option: OptionFact) -> tuple[Grant, ...]:

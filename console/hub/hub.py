@@ -14,7 +14,6 @@ from console.fleet.gate import ARM_MS, Gated, gate
 from console.fleet.state import Trail
 from console.fleet.trail import unanswered_s
 from console.hub.book import Book
-from console.hub.deciding import Deciding, of_request
 from console.hub.detail import Detail
 from console.hub.lines import HEARD, Lines
 from console.hub.past import Past
@@ -27,6 +26,7 @@ from watchfloor.words import Contact, EffectState, OutcomeKind
 if TYPE_CHECKING:
     from console.audit import Audit
     from console.connectors.supervisor import Item
+    from console.hub.deciding import Deciding
     from console.hub.pages import OlderPage
     from console.journal.journal import Journal
     from console.policies.rules import Policy, Ruling
@@ -76,14 +76,7 @@ class Hub:
         self._audit = audit
         self._on_changes = on_changes
         self._book = Book(audit, by)
-        self._deciding = Deciding(
-            policies if not read_only else (),
-            self.fleet,
-            clock,
-            gate=self.gate,
-            begin=self._begin,
-            dispatch=self.dispatch,
-        )
+        self._deciding = self._at_work(policies) if policies and not read_only else None
         self._detail = Detail(steady, self.send, self._reachable)
         self._past = Past(journal, self.fleet, self._take, passing)
         self._lines = Lines(clock, self._detail, self._past, take=self._take, on_items=on_items, given_up=self._give_up)
@@ -211,7 +204,8 @@ class Hub:
             self._ticking.cancel()
             await asyncio.gather(self._ticking, return_exceptions=True)
             self._ticking = None
-        await self._deciding.close()
+        if self._deciding is not None:
+            await self._deciding.close()
         await self._lines.close()
         await self._detail.close()
         await self._past.close()
@@ -223,7 +217,7 @@ class Hub:
         """Would the intervention go out now? Whoever submits asks first what `Gated.confirm` lists."""
         now, steady = self._clock(), self.steady()
         found = gate(self.fleet, intent, now, steady=steady, read_only=self.read_only, arm_ms=arm_ms)
-        return self._deciding.second_key(found) if isinstance(found, Gated) else found
+        return self._deciding.second_key(found) if self._deciding is not None and isinstance(found, Gated) else found
 
     def begin(self, intent: Intent) -> Trail:
         """Take up an intervention if the gate lets it through; returns its trail, and `dispatch` sends it.
@@ -240,7 +234,11 @@ class Hub:
         gated = self.gate(intent)
         if isinstance(gated, Refusal):
             return refused(self.fleet, intent, gated, self._clock())
-        told = {**of_request(self.fleet, gated, self._clock()), **more}
+        told = more
+        if gated.request is not None:
+            from console.hub.deciding import of_request  # judging texts is for later than the first frame
+
+            told = {**of_request(self.fleet, gated, self._clock()), **more}
         if (reason := self._book.requested(gated, told)) is not None:
             refusal = Refusal(OutcomeKind.UNDELIVERED, reason)
             return refused(self.fleet, intent, refusal, self._clock())
@@ -250,7 +248,7 @@ class Hub:
 
     def ruling(self, key: RequestKey) -> Ruling | None:
         """What the operator's policies say about a request that waits; None: none of them matches."""
-        return self._deciding.automatic.on(key)
+        return self._deciding.automatic.on(key) if self._deciding is not None else None
 
     def refused_early(self, intent: Intent, refusal: Refusal) -> None:
         """A key was refused because what it is about had not stood still for long enough: into the audit."""
@@ -324,6 +322,11 @@ class Hub:
             changes = self.fleet.sent(id, self._clock())
         self._tell(changes)
 
+    def _at_work(self, policies: tuple[Policy, ...]) -> Deciding:
+        from console.hub.deciding import Deciding
+
+        return Deciding(policies, self.fleet, self._clock, gate=self.gate, begin=self._begin, dispatch=self.dispatch)
+
     # --- what happens ----------------------------------------------------------------------
 
     async def _tick_on(self) -> None:
@@ -333,7 +336,8 @@ class Hub:
             now = self._clock()
             self._tell(self.fleet.tick(now))
             self._miss_words(now)
-            self._deciding.decide()
+            if self._deciding is not None:
+                self._deciding.decide()
 
     def _miss_words(self, now: int) -> None:
         """What a source that is heard has not answered in time is unknown, unless somebody still waits for the word."""
@@ -353,7 +357,8 @@ class Hub:
             if (trail := self.fleet.trails.get(id)) is not None:
                 self._book.write(trail)
                 self._past.trail(trail)
-        self._deciding.arrived(changes.requests)
+        if self._deciding is not None:
+            self._deciding.arrived(changes.requests)
         self._moved.set()
         if self._on_changes is not None:
             self._on_changes(changes)
