@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from console.recording.player import Player
     from watchfloor.connector import Target
 
-PLAYS: Final = "a recording: , pause  . step  ] next request  < slower  > faster  @ go to a time"
+PLAYS: Final = "this is a recording: nothing here happens now, and nothing can be done about it"
 NO_HOST: Final = "no host found here: this is the demo; watchfloor connect URL opens yours"
 
 

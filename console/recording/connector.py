@@ -93,6 +93,7 @@ class ReplayLink:
 
     async def batches(self) -> AsyncIterator[Sequence[Arrival]]:
         player = self._player
+        player.begin()
         while True:
             player.moved.clear()
             if player.again != self._again:

@@ -19,7 +19,7 @@ AT_ONCE: Final = 500
 
 
 class Player:
-    """Plays one tape. Every control wakes whoever waits by `moved`.
+    """Plays one tape, from `begin` on. Every control wakes whoever waits by `moved`.
 
     `again` counts how often it went back: whoever plays begins anew then, and plays through to `place` at once.
     """
@@ -33,13 +33,13 @@ class Player:
         self.paused = False
         self.speed = speed
         self._at = tape.begins
-        self._since = now()
+        self._since: float | None = None
         self.moved = asyncio.Event()
 
     @property
     def at(self) -> int:
         """The moment of the recording that is shown: milliseconds since 1970 UTC."""
-        if self.paused:
+        if self.paused or self._since is None:
             return self._at
         return min(self.tape.ends, self._at + round((self._now() - self._since) * 1000 * self.speed))
 
@@ -60,6 +60,11 @@ class Player:
         if self.paused or self.ended:
             return None
         return max(0.0, (self.tape.marks[self.place].at - self.at) / 1000 / self.speed)
+
+    def begin(self) -> None:
+        """Time passes from now on, if it does not already."""
+        if self._since is None:
+            self._since = self._now()
 
     # --- controls --------------------------------------------------------------------------
 
@@ -102,7 +107,9 @@ class Player:
         return False
 
     def _stand(self, at: int) -> None:
-        self._at, self._since = at, self._now()
+        self._at = at
+        if self._since is not None:
+            self._since = self._now()
 
     # --- words -----------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from console.fleet.views import (
     trail_segment,
 )
 from console.fleet.wording import clock_time, name_of
+from console.recording.keys import KEYS as REPLAY_KEYS
 from console.screens.availability import Standing
 from console.screens.footing import arrangement, footer_keys, hint, quiet_roster, unheard
 from console.screens.logbook import Logbook
@@ -345,7 +346,9 @@ class Board:
             right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))
         if not_kept := self._hub.not_kept:
             right.append((clean_line(not_kept), "failed"))
-        if self._hub.read_only:
+        if self._hub.showing is not None:
+            right.append((REPLAY_KEYS, "quiet"))
+        elif self._hub.read_only:
             right.append((Clean("this console only watches"), "quiet"))
         if self._debug_keys:
             right.append((Clean(f"keys={self._pressed}"), "quiet"))

@@ -64,7 +64,11 @@ class Time:
 
 def player(path: Path, **how: float) -> tuple[Player, Time]:
     time = Time()
-    return Player(opened(path), time, **how), time
+    it = Player(opened(path), time, **how)
+    time.s += 50
+    it.begin()
+    it.begin()
+    return it, time
 
 
 def places(played: Sequence[object]) -> list[int]:
