@@ -352,3 +352,28 @@ async def test_a_call_of_a_turn_that_was_given_up_is_not_made(tmp_path: Path) ->
     agent.persistence.save(session)
     await agent.run(session, "two")
     assert outputs(agent) == ["cancelled: its turn was ended before", WAITS]
+
+
+async def test_what_may_have_run_is_asked_again_whatever_was_granted(tmp_path: Path) -> None:
+    writer = Writer()
+    agent = built(tmp_path, writer).function(writes).build()
+    session = agent.open("s")
+    await agent.run(session, "one")
+    await agent.answer("s", "allow_session")
+    await agent.resume(session)
+    await agent.run(session, "two")
+    assert writer.wrote == ["one", "two"]
+    killed = agent.get_session("s")
+    assert killed is not None
+    at, output = next((n, m) for n, m in enumerate(killed.messages) if m.text == "wrote two" and m.role == "tool")
+    killed.messages[at:] = [ConversationMessage("tool", RUNS, output.ref)]
+    killed.state, killed.answered = RunState.RUNNING, "#1"
+    agent.persistence.save(killed)
+    reopened(agent)
+    again = built(tmp_path, writer).function(writes).build()
+    await again.resume("s")
+    cut = again.get_session("s")
+    assert cut is not None
+    assert cut.pending is not None
+    assert [option.label for option in cut.pending.read().options] == ["Run it again", "Deny"]
+    assert writer.wrote == ["one", "two"]

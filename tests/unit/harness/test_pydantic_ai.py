@@ -24,6 +24,7 @@ from watchfloor.host.sqlite_log import SqliteLog
 from watchfloor.protocol.events import Event, Message, ToolCall, ToolResult
 from watchfloor.protocol.frames import DoAnswer, DoApprove, DoReseed
 from watchfloor.protocol.model import RequestModel
+from watchfloor.testing.check_harness import check_harness
 from watchfloor.words import Lifecycle, RequestKind, ReseedMode
 
 PATIENCE_S = 60.0
@@ -232,3 +233,15 @@ async def test_a_model_that_fails_is_a_failure_of_one_line() -> None:
         # What it had said is there, and marked as cut.
         (said,) = events(host, Message)
         assert (said.text, said.cut) == ("so ", True)
+
+
+async def test_it_is_held_to_what_hosts_rely_on() -> None:
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "begun "
+        if "long" in str(messages[-1]):
+            await asyncio.Event().wait()
+
+    checks = await check_harness(
+        lambda: PydanticAiHarness(Agent(FunctionModel(stream_function=stream))), short="short", long="long"
+    )
+    assert checks

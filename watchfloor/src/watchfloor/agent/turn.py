@@ -19,6 +19,8 @@ from watchfloor.protocol.model import Action, Option, Subject
 from watchfloor.words import OptionKind, RequestKind, Scope
 
 IN_PLAN: Final = "in plan mode nothing is changed: have the plan approved first"
+AGAIN: Final = Option(id="allow", label="Run it again", kind=OptionKind.ALLOW)
+"""Of a call that may have run already: an answer that was given before that was known is none to this."""
 ENTER: Final = Option(id="enter", label="Plan first", kind=OptionKind.ALLOW)
 STAY: Final = Option(id="stay", label="Go on as it is", kind=OptionKind.DENY)
 APPROVE_PLAN: Final = Option(id="approve", label="Approve the plan", kind=OptionKind.ALLOW)
@@ -163,7 +165,7 @@ class Turn(Run):
                 action,
                 lambda: tool.call(**call.arguments),
                 gate=ask or allowed is Permission.ASK,
-                options=(ALLOW_ONCE, _for_session(call.tool), DENY),
+                options=(AGAIN, DENY) if ask else (ALLOW_ONCE, _for_session(call.tool), DENY),
                 about=about,
                 approved=approved,
             )

@@ -35,12 +35,14 @@ from pydantic_ai.messages import (
 from watchfloor.harness.base import ConversationMessage, MailItem
 from watchfloor.harness.calls import new_id, plain, result_text, sound
 from watchfloor.harness.function import FULL_CONTROL, FunctionHarness
-from watchfloor.harness.run import Approval, Run
+from watchfloor.harness.run import DENY, Approval, Run
 from watchfloor.protocol.events import Message, Reasoning, ToolCall, ToolResult, ToolStatus
-from watchfloor.protocol.model import Action, Capabilities
+from watchfloor.protocol.model import Action, Capabilities, Option
+from watchfloor.words import OptionKind
 
 ROLE: Final = "model"
 AGAIN: Final = "It was being carried out when its host ended: whether it ran, and how far, is not known."
+RUN_AGAIN: Final = Option(id="allow", label="Run it again", kind=OptionKind.ALLOW)
 _ENDED: Final = "The turn was ended before anybody decided."
 
 
@@ -190,7 +192,10 @@ class _Turn:
     async def _approved(self, part: ToolCallPart, *, again: bool) -> Approval:
         self._announce(part, gated=True)
         action = Action(tool=part.tool_name, arguments=_arguments(part), call=part.tool_call_id)
-        return await self._run.approve(action, about=AGAIN if again else None)
+        if again:
+            # An answer that was given before this was known is none to it.
+            return await self._run.approve(action, options=(RUN_AGAIN, DENY), about=AGAIN)
+        return await self._run.approve(action)
 
     async def _answered(self, part: ToolCallPart) -> str:
         self._announce(part, gated=False)
