@@ -9,7 +9,7 @@ help:
 	@echo 'make check        style, types and import contracts'
 	@echo 'make bench        measure everything, against baselines, and write the table of the README; takes half an hour'
 	@echo 'make bench-check  measure it again, and fail where something is more than 30 % worse than the table'
-	@echo 'make torture      cut, kill and break what has to lose nothing, for a long time; half an hour'
+	@echo 'make torture      cut, kill and break what has to lose nothing, for a long time; ten minutes'
 	@echo 'make screenshots  write the screens as SVG and PNG into screenshots/'
 	@echo 'make peer-dagger  install the official Dagger SDKs for the live tests, outside of this folder'
 	@echo 'make peer-codex   install the Codex app-server for the live tests, outside of this folder'
