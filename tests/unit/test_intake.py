@@ -23,6 +23,8 @@ from console.fleet.facts import (
     OutcomeFact,
     ProfileFact,
     RequestFact,
+    RequestKey,
+    SessionKey,
     SummaryFact,
     WelcomeFact,
 )
@@ -81,16 +83,16 @@ def texts(value: Any, name: str = "", within: str = "") -> Iterator[tuple[str, s
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for part in dataclasses.fields(value):
             yield from texts(getattr(value, part.name), part.name, f"{type(value).__name__}.")
-    elif isinstance(value, EventFact | EventsFact):
-        for part_name, part in value._asdict().items():
-            yield from texts(part, part_name, f"{type(value).__name__}.")
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if name == "labels":
                 yield from texts(key, "label")
             yield from texts(inner, str(key))
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        return  # a key
+    elif isinstance(value, SessionKey | RequestKey):
+        return
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        for part_name, part in value._asdict().items():
+            yield from texts(part, part_name, f"{type(value).__name__}.")
     elif name == "in_flight" and isinstance(value, tuple):
         for _, shown, _ in value:
             yield from texts(shown, "in_flight")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -88,8 +87,8 @@ def test_what_our_own_door_has_cut_is_not_put_on_the_source(request_: Request) -
     (action,) = fact.actions
 
     def told(complete: bool = True, whole: bool = True) -> str:
-        changed = replace(action, complete=complete, whole=whole)
-        return "\n".join(records._fact_lines(replace(fact, actions=(changed,))))
+        changed = action._replace(complete=complete, whole=whole)
+        return "\n".join(records._fact_lines(fact._replace(actions=(changed,))))
 
     ours, theirs = "longer than this program shows", "its source gave only a part"
     assert ours not in told()
@@ -99,4 +98,4 @@ def test_what_our_own_door_has_cut_is_not_put_on_the_source(request_: Request) -
     cut = told(complete=False, whole=False)
     assert ours in cut
     assert theirs not in cut
-    assert records._action_record(replace(action, whole=False))["whole"] is False
+    assert records._action_record(action._replace(whole=False))["whole"] is False

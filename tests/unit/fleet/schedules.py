@@ -166,9 +166,7 @@ def _decide(source: Source, session: str) -> list[Fact]:
     key = waiting[0]
     opened = source.requests[key]
     decision = DecisionFact("yes", OptionKind.ALLOW, Clean("ann"), source.clock + 1, None, False)
-    ended = RequestFact(**{name: getattr(opened, name) for name in opened.__dataclass_fields__} | {
-        "state": RequestState.RESOLVED, "decision": decision,
-    })  # fmt: skip
+    ended = opened._replace(state=RequestState.RESOLVED, decision=decision)
     source.requests[key] = ended
     source.sessions[session]["request_refs"] = _refs(source, session)
     refs = SummaryFact(source.key(session), {"request_refs": source.sessions[session]["request_refs"]})
