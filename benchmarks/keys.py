@@ -73,8 +73,8 @@ class Typist:
         return times(self.sent, self._run.chunks)
 
 
-def times(sent: Sequence[int], chunks: Sequence[Chunk]) -> Times:
-    """A key is seen when its number, or a higher one, is put out behind it."""
+def times(sent: Sequence[int], chunks: Sequence[Chunk], begin: int = 0, end: int | None = None) -> Times:
+    """A key is seen when its number, or a higher one, is put out behind it. Of the keys `begin` to `end`."""
     shown: list[tuple[int, int]] = []
     carry = b""
     for at, data in chunks:
@@ -85,11 +85,11 @@ def times(sent: Sequence[int], chunks: Sequence[Chunk]) -> Times:
         carry = text[max(found[-1].end() if found else 0, len(text) - 16) :]
     taken: list[float] = []
     place = 0
-    for number, key in enumerate(sent, 1):
+    for number, key in enumerate(sent[begin:end], begin + 1):
         # Numbers only grow, so that what was too early for one key is too early for the next.
         while place < len(shown) and (shown[place][1] < number or shown[place][0] < key):
             place += 1
         if place == len(shown):
             break
         taken.append((shown[place][0] - key) / 1e6)
-    return Times(sorted(taken), len(sent) - len(taken))
+    return Times(sorted(taken), len(sent[begin:end]) - len(taken))

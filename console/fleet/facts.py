@@ -4,8 +4,8 @@ All `Clean` text has passed `watchfloor.text`; ids are opaque and kept exactly a
 and on the wire, shown only through `clean_line`). Times are milliseconds since 1970 UTC, by the source's
 clock unless a name says `local`.
 
-Nearly all are tuples: to make the class of one takes an eighth of the time that a frozen dataclass takes, and the first frame
-waits for all of them.
+Nearly all are tuples: to make the class of one takes an eighth of the time that a frozen dataclass takes, and the first
+frame waits for all of them.
 """
 
 from __future__ import annotations
