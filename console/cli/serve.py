@@ -12,6 +12,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -217,7 +218,9 @@ async def _run(args: Namespace, echo: Echo, ends: Ends) -> int:
                 out.note(f"listening on {url}")
                 _note_if_hidden(host)
             else:
-                await host.join(whom)
+                # One that was found by itself is found again where it is started anew, with another port and token.
+                found = args.join is None and invited(os.environ) is None
+                await host.join(whom, moved=partial(_standing, whom.name) if found else None)
                 out.note(clean_line(f"joined {whom.url} as {session}"))
             await (_first(over, ends.asked) if args.exit else ends.asked.wait())
             if ends.asked.is_set():
@@ -245,8 +248,14 @@ def _to_join(args: Namespace) -> tuple[Target | None, str | None]:
         return None, None
     if invitation is not None:
         return invitation
-    standing = next((local for local in runtime.hosts() if local.stands), None)
-    return (None if standing is None else Target(standing.name, standing.url, standing.token)), None
+    return _standing(), None
+
+
+def _standing(name: str | None = None) -> Target | None:
+    """The host of this user that was brought up to be joined, of this name where one is given; its token must be known."""
+    hosts = (local for local in runtime.hosts() if local.stands and local.token is not None)
+    found = next((local for local in hosts if name in (None, local.name)), None)
+    return None if found is None else Target(found.name, found.url, found.token)
 
 
 def _again(host: Host | Target, session: str) -> str:

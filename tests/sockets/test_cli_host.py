@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -121,6 +121,18 @@ async def test_run_joins_the_host_that_stands(program: Program) -> None:
             assert own != url
 
 
+async def test_a_program_that_has_joined_finds_the_host_that_is_started_anew(program: Program) -> None:
+    words = ("run", "--name", "extra", "--", "sleep", "60")
+    async with AsyncExitStack() as stack:
+        async with serving(program, "host", "floor.toml") as (_, url):
+            _, joined = await stack.enter_async_context(serving(program, *words, says="joined "))
+            session = joined.partition(" as ")[2]
+            await seen(program, url, {session: "running"})
+        async with serving(program, "host", "floor.toml") as (_, elsewhere):
+            assert elsewhere != url
+            await seen(program, elsewhere, {session: "running"})
+
+
 async def test_run_joins_the_host_that_is_named(program: Program) -> None:
     async with serving(program, "run", "--name", "first", "--", "sleep", "60") as (_, url):
         words = ("run", "--join", url, "--name", "second", "--", "sleep", "60")
@@ -171,7 +183,7 @@ async def test_what_is_wrong_with_a_file_is_said(
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     (program.home / "floor.toml").write_text(text)
     # What would listen heeds signals, as a process of its own alone can.
-    call = program.process if "0.0.0.0" in text else program
+    call = program.process if "0.0.0.0" in text else program  # noqa: S104
     done = await call("host", str(program.home / "floor.toml"))
     assert (done.code, done.out) == (2, "")
     assert says in done.err

@@ -209,8 +209,14 @@ async def _sent(ws: Connection, raw: bytes) -> None:
 class Joining:
     """This host, joined to another one: dials, speaks as a host, and dials again when the connection is lost."""
 
-    def __init__(self, target: Target, speak: Callable[[Connection], Awaitable[None]]) -> None:
-        """`speak` has a connection served, until it ends."""
+    def __init__(
+        self,
+        target: Target,
+        speak: Callable[[Connection], Awaitable[None]],
+        moved: Callable[[], Target | None] | None = None,
+    ) -> None:
+        """`speak` has a connection served, until it ends. `moved`: where the other host is by now, None for nowhere."""
+        self._moved = moved
         self._target = target
         self._speak = speak
         self._task: asyncio.Task[None] | None = None
@@ -234,10 +240,15 @@ class Joining:
                 ceiling = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2.0 ** min(tries, 16))
                 await asyncio.sleep(random.uniform(ceiling / 2, ceiling))  # noqa: S311 - nobody gains by guessing it
                 tries += 1
+                if self._moved is not None:
+                    found = self._moved()
+                    if found is None:
+                        continue
+                    self._target = found
                 try:
                     ws = await dial_as_agent(self._target)
                 except ConnectionFailed as failure:
-                    if not failure.retry:
+                    if not failure.retry and self._moved is None:
                         return
                     continue
                 tries = 0

@@ -367,13 +367,14 @@ class Host:
         token = self._principals.mint(Principal(name, Role.AGENT))
         return invitation(self.url, token, parent)
 
-    async def join(self, target: Target) -> None:
+    async def join(self, target: Target, *, moved: Callable[[], Target | None] | None = None) -> None:
         """Have the sessions of this host be sessions of another one as well: operators there watch and steer them.
 
-        Where the connection is lost it is dialled again, until this host is closed. Raises ConnectionFailed.
+        Where the connection is lost it is dialled again, until this host is closed: where `moved` says that the other
+        one is by now, or where it was. Raises ConnectionFailed.
         """
         whom = Principal(role=Role.OPERATOR, name=target.name, vouches=True)
-        joining = Joining(target, lambda ws: self._serving.speak(ws, whom))
+        joining = Joining(target, lambda ws: self._serving.speak(ws, whom), moved)
         await joining.begin()
         self._joined.append(joining)
 
