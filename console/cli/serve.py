@@ -252,7 +252,7 @@ def _to_join(args: Namespace) -> tuple[Target | None, str | None]:
 
 
 def _standing(name: str | None = None) -> Target | None:
-    """The host of this user that was brought up to be joined, of this name where one is given; its token must be known."""
+    """The host of this user that was brought up to be joined and whose token is known, of this name if one is given."""
     hosts = (local for local in runtime.hosts() if local.stands and local.token is not None)
     found = next((local for local in hosts if name in (None, local.name)), None)
     return None if found is None else Target(found.name, found.url, found.token)

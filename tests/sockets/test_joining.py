@@ -13,6 +13,7 @@ import pytest
 
 from tests.sockets.harness_kit import operator
 from tests.sockets.host_kit import PATIENCE_S, http, until
+from tests.sockets.plain_client import PlainClient
 from watchfloor.connector import Target
 from watchfloor.errors import Denied
 from watchfloor.harness.base import MailItem
@@ -88,6 +89,22 @@ async def test_a_child_is_watched_and_decided_from_its_parents_host(host: Host, 
         assert len(client.events("intervention", "kid")) == 2
         assert len(client.events("request_opened", "kid")) == 1
         assert [event.status for event in client.events("tool_result", "kid")] == ["ok"]
+
+
+async def test_questions_are_answered_where_the_session_runs(host: Host, tmp_path: Path) -> None:
+    async with child(host, tmp_path / "out") as process:
+        client = PlainClient(host.url)
+        await client.open()
+        await asked(host, "one")
+        said = await client.ask("query", what="snapshot", session="kid")
+        assert [message["text"] for message in said["data"]["messages"]] == ["one"]
+        wrong = await client.ask("query", what="message", session="kid", args={"ref": "#9"})
+        assert (wrong["type"], wrong["code"]) == ("error", "not_found")
+        process.kill()
+        await until(lambda: not host.joins._connections)
+        lost = await client.ask("query", what="snapshot", session="kid")
+        assert (lost["type"], lost["message"]) == ("error", "its process is lost")
+        await client.ws.close()
 
 
 async def test_the_owner_decides_and_hears_whether_that_was_delivered(host: Host, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class HostCore:
         self._hello_s = hello_s
         self.news = News(log, self.roster)
         self.between = Between(self.roster)
-        self._queries = Queries(self.roster, log, queries)
+        self.queries = Queries(self.roster, log, queries)
         self._dispatch = Dispatch(self.roster, self.between, outcomes or Outcomes(info.instance))
         self._conns: dict[str, Connection] = {}
 
@@ -293,7 +293,7 @@ class HostCore:
             case Command():
                 return self._dispatched(self._dispatch.command(client, frame, now), now)
             case Query():
-                answer = self._queries.answer(frame, client.id)
+                answer = self.queries.answer(frame, client.id)
                 return [answer if isinstance(answer, Ask) else client.send(answer)]
             case Recall():
                 return [*self._dispatch.recall(client, frame, now)]

@@ -21,14 +21,14 @@ from watchfloor.client import ClientCore
 from watchfloor.connector import Received, Target
 from watchfloor.dial_errors import check_target, handshake_failed, mute, show_url, split_url
 from watchfloor.errors import ConnectionFailed, NotAHost, ProtocolError, Unreachable
-from watchfloor.host.effects import Forward, Handled
+from watchfloor.host.effects import Ask, Forward, Handled
 from watchfloor.host.hosted import Forwarded
 from watchfloor.host.joined import LOST, Joined, handled
 from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.port import PortHost
 from watchfloor.host.principals import Principal
-from watchfloor.protocol.codec import MAX_RECEIVE, decode_host
-from watchfloor.protocol.frames import Command, Do, Outcome, Welcome
+from watchfloor.protocol.codec import MAX_RECEIVE, decode_host, encode
+from watchfloor.protocol.frames import Command, Do, Error, ErrorCode, Outcome, Reply, Welcome
 from watchfloor.words import PROTOCOL, OutcomeKind
 
 PATH: Final = "/agent"
@@ -69,6 +69,7 @@ class Joins:
         self._grace_ms = int(grace_s * 1000)
         self._known: dict[str, tuple[Joined, ClientCore]] = {}
         self._connections: dict[str, Connection] = {}
+        self._questions: dict[str, tuple[str, Ask]] = {}
         self._answers: dict[str, tuple[str, asyncio.Future[Outcome]]] = {}
 
     # --- being joined
@@ -95,6 +96,11 @@ class Joins:
         for command, (asked, answer) in self._answers.items():
             if asked == instance and not answer.done():
                 answer.set_result(Outcome(id=command, outcome=OutcomeKind.UNKNOWN, reason=LOST, info={}, at=0))
+        for question, (of, asked_) in list(self._questions.items()):
+            if of == instance:
+                del self._questions[question]
+                error = Error(code=ErrorCode.OTHER, message=LOST, about=asked_.query.id)
+                self._host.perform(self._host.core.reply(asked_.conn, error))
 
     async def _greet(self, ws: Connection, principal: Principal) -> str:
         name = principal.name or "an agent"
@@ -124,7 +130,8 @@ class Joins:
                     _, answer = self._answers[arrival.frame.id]
                     if not answer.done():
                         answer.set_result(arrival.frame)
-                self._host.perform(joined.take(arrival.frame, self._host.now()))
+                if not (isinstance(arrival.frame, Reply | Error) and self._replied(arrival.frame)):
+                    self._host.perform(joined.take(arrival.frame, self._host.now()))
         for out in client.to_send():
             await ws.send(out, text=True)
         # A process that says much must not keep everybody else waiting.
@@ -151,7 +158,9 @@ class Joins:
             self._host.perform(self._host.core.answered(command.id, undelivered, self._host.now()))
             return
         joined.forwards(command)
-        raw = client.command(command)
+        self._write(ws, client.command(command))
+
+    def _write(self, ws: Connection, raw: bytes) -> None:
         task = asyncio.create_task(_sent(ws, raw))
         _writing.add(task)
         task.add_done_callback(_writing.discard)
@@ -177,6 +186,33 @@ class Joins:
         finally:
             del self._answers[command.id]
             mirrored.answered(do)
+
+    def ask(self, asked: Ask) -> bool:
+        """Hand a question on to the process that has the session; False where none here has it."""
+        session = asked.query.session
+        found = self._of(session) if session is not None else None
+        if found is None:
+            return False
+        ws = self._connections.get(found)
+        if ws is None:
+            error = Error(code=ErrorCode.OTHER, message=LOST, about=asked.query.id)
+            self._host.perform(self._host.core.reply(asked.conn, error))
+            return True
+        id = str(uuid.uuid4())
+        self._questions[id] = found, asked
+        self._write(ws, encode(asked.query.model_copy(update={"id": id})))
+        return True
+
+    def _replied(self, frame: Reply | Error) -> bool:
+        """Pass the answer to a question on to who asked it; False where it is none."""
+        id = frame.id if isinstance(frame, Reply) else frame.about
+        found = self._questions.pop(id, None) if id is not None else None
+        if found is None:
+            return False
+        _, asked = found
+        named = {"id": asked.query.id} if isinstance(frame, Reply) else {"about": asked.query.id, "fatal": False}
+        self._host.perform(self._host.core.reply(asked.conn, frame.model_copy(update=named)))
+        return True
 
     # --- time
 

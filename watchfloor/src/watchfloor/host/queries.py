@@ -40,10 +40,12 @@ class Queries:
         self._roster = roster
         self._log = log
         self._others = frozenset(others)
+        self.asks_mirrored = False
+        """Questions about sessions that others run go to the shell, which hands them on."""
 
     def answer(self, query: Query, conn: str) -> Frame | Ask:
         """The reply, an error that says why there is none, or what must be asked of the host's program."""
-        if query.what in self._others:
+        if query.what in self._others or (self.asks_mirrored and self._mirrored(query)):
             return Ask(conn, query)
         try:
             return bounded(Reply(id=query.id, data=sound(self._data(query))))
@@ -71,6 +73,10 @@ class Queries:
                 return self._stored(query.args)
             case _:
                 raise NotImplementedError
+
+    def _mirrored(self, query: Query) -> bool:
+        entry = self._roster.get(query.session) if query.session is not None else None
+        return entry is not None and not isinstance(entry.core, SessionCore)
 
     def _core(self, query: Query) -> SessionCore:
         entry = self._roster.get(query.session) if query.session is not None else None

@@ -109,6 +109,7 @@ class Host:
         self._serving = Serving(self, door, queue_bytes)
         self._runner = Runner(self)
         self._joins = Joins(self, lost_after_s)
+        self._core.queries.asks_mirrored = True
         self._joined: list[Joining] = []
         self._url: str | None = None
         self._announced: Path | None = None
@@ -389,10 +390,8 @@ class Host:
         entry = self._core.roster.get(child)
         found = entry.core.requests.open() if entry is not None else []
         asked = next((one for one in found if one.subject.get("id") == request), None)
-        if entry is None or asked is None:
-            return False
-        option = narrowest(asked.read(), approved=approved)
-        if option is None:
+        option = narrowest(asked.read(), approved=approved) if asked is not None else None
+        if entry is None or asked is None or option is None:
             return False
         do = DoApprove(request=request, option=option.id, digest=asked.digest, note=note)
         who = by or self._core.info.name
@@ -443,7 +442,8 @@ class Host:
                 case Forget(session=session):
                     self._forget(session)
                 case Ask():
-                    self._asking.ask(effect)
+                    if not self._joins.ask(effect):
+                        self._asking.ask(effect)
         self._waiting.look()
         if self._flush is None and self._core.wants_flush and not self._closed:
             self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
