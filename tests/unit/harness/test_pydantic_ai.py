@@ -17,6 +17,8 @@ from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 
+from watchfloor.agent.agent import Agent as WatchfloorAgent
+from watchfloor.agent.session import RunState
 from watchfloor.harness.pydantic_ai import ROLE, PydanticAiHarness
 from watchfloor.host.live import LiveAgent
 from watchfloor.host.server import Host
@@ -245,3 +247,18 @@ async def test_it_is_held_to_what_hosts_rely_on() -> None:
         lambda: PydanticAiHarness(Agent(FunctionModel(stream_function=stream))), short="short", long="long"
     )
     assert checks
+
+
+async def test_it_is_suspended_and_goes_on_as_a_stored_session(tmp_path: Path) -> None:
+    deployer, script = Deployer(), Scripted([("deploy", {"place": "prod"})], "done")
+    harness = PydanticAiHarness(deployer.agent(script.model))
+    agent = WatchfloorAgent.builder().data_folder(tmp_path).harness(harness).build()
+    session = agent.open("s")
+    await agent.run(session, "deploy")
+    assert session.state is RunState.SUSPENDED
+    assert (deployer.did, len(script.asked)) == ([], 1)
+    await agent.answer("s", "allow")
+    await agent.resume(session)
+    assert (session.state, session.messages[-1].text) == (RunState.IDLE, "done ")
+    # It ran once, and the model was not asked anew what it wanted.
+    assert (deployer.did, len(script.asked)) == (["prod"], 2)
