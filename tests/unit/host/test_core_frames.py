@@ -123,8 +123,6 @@ def test_a_frame_that_cannot_be_read_costs_itself_and_is_named(raw: bytes, about
     ("frame", "about"),
     [
         ({"type": "query", "id": "q7", "what": "weather"}, "q7"),
-        ({"type": "looking", "session": "s1", "request": "r1"}, "looking"),
-        ({"type": "claim", "session": "s1", "request": "r1"}, "claim"),
         ({"type": "subscribe", "to": "everything"}, "subscribe"),
         ({"type": "subscribe", "id": "s9"}, "s9"),
         ({"type": "subscribe", "id": 9}, "subscribe"),

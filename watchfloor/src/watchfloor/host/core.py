@@ -30,6 +30,7 @@ from watchfloor.host.effects import (
 from watchfloor.host.log import EventLog
 from watchfloor.host.mirror import MirrorSession
 from watchfloor.host.news import News
+from watchfloor.host.presence import Presence
 from watchfloor.host.principals import Principal
 from watchfloor.host.queries import Queries
 from watchfloor.host.quoting import shown
@@ -41,6 +42,7 @@ from watchfloor.host.wire import encoded
 from watchfloor.protocol.codec import about, decode_client
 from watchfloor.protocol.frames import (
     Beat,
+    Claim,
     ClientFrame,
     Command,
     Do,
@@ -50,6 +52,7 @@ from watchfloor.protocol.frames import (
     Hello,
     History,
     HostInfo,
+    Looking,
     Query,
     Recall,
     Reply,
@@ -96,6 +99,7 @@ class HostCore:
         self._hello_s = hello_s
         self.news = News(log, self.roster)
         self.between = Between(self.roster)
+        self._presence = Presence(self.roster)
         self.queries = Queries(self.roster, log, queries)
         self._dispatch = Dispatch(self.roster, self.between, outcomes or Outcomes(info.instance))
         self._conns: dict[str, Connection] = {}
@@ -246,6 +250,7 @@ class HostCore:
 
     def disconnect(self, conn: str) -> None:
         self._conns.pop(conn, None)
+        self._presence.left(conn)
 
     def receive(self, conn: str, raw: bytes, now: int) -> list[HostEffect]:
         """A frame as it came from a client. One that cannot be read is answered by an error.
@@ -274,7 +279,8 @@ class HostCore:
             return []
         effects = self.flush(now)
         if not client.greeted:
-            return effects + self._reception.greet(client, frame, now)
+            effects += self._reception.greet(client, frame, now)
+            return [*effects, *self._presence.greet(client)]
         try:
             return effects + self._answer(client, frame, now)
         except StorageError as error:
@@ -297,12 +303,21 @@ class HostCore:
                 return [answer if isinstance(answer, Ask) else client.send(answer)]
             case Recall():
                 return [*self._dispatch.recall(client, frame, now)]
+            case Looking():
+                self._presence.look(client, frame)
+                return self._tell_presence(now)
+            case Claim():
+                fault = self._presence.claim(client, frame)
+                return [client.send(fault)] if fault is not None else self._tell_presence(now)
             case Hello():
                 message = "hello comes once, at the start"
                 return [client.send(Error(code=ErrorCode.MALFORMED, message=message, about=frame.type))]
             case _:
                 message = f"this host does not answer '{shown(frame.type)}'"
                 return [client.send(Error(code=ErrorCode.UNSUPPORTED, message=message, about=about_of(frame)))]
+
+    def _tell_presence(self, now: int) -> list[HostEffect]:
+        return [*self._presence.tell([client for client in self._conns.values() if client.greeted], now)]
 
     def reply(self, conn: str, answer: Reply | Error) -> list[HostEffect]:
         """What the shell answers to a question that it was handed."""
@@ -386,6 +401,7 @@ class HostCore:
                 effects += self.apply(entry.core.tick(now))
         self.news.due(now)
         effects += self.flush(now)
+        effects += self._tell_presence(now)
         if self._beat_at is None or now >= self._beat_at:
             self._beat_at = now + self._beat_ms
             if self._beats:
@@ -404,6 +420,8 @@ class HostCore:
         dues = [self._beat_at, *(client.hello_by for client in self._conns.values() if client.silent)]
         if self.news.retry_at is not None:
             dues.append(self.news.retry_at)
+        if (told_at := self._presence.next_due()) is not None:
+            dues.append(told_at)
         for entry in self.roster:
             due = entry.core.next_due()
             if due is not None:
