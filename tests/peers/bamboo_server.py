@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -37,7 +37,8 @@ Fault = Callable[[Asked], Reply | None]
 class FakeBamboo(Deciding):
     """`faults` are asked before anything else; each answers a request in the server's place, or lets it through.
 
-    `after`: the same once the request was carried out. `calls`: what was asked, in order.
+    `after`: the same once the request was carried out. `late`: what is waited for then. `calls`: what was asked, in
+    order.
     """
 
     def __init__(self, line: str, *, password: str | None = None, device: tuple[str, str] | None = None) -> None:
@@ -49,6 +50,7 @@ class FakeBamboo(Deciding):
         self.cookies: set[str] = set()
         self.faults: list[Fault] = []
         self.after: list[Fault] = []
+        self.late: list[Callable[[Asked], Awaitable[None]]] = []
         self.calls: list[Asked] = []
         self.page = 200
         self.keepalive_s = 0.2
@@ -202,6 +204,8 @@ class FakeBamboo(Deciding):
             if (reply := fault(asked)) is not None:
                 return reply
         reply = await self._route(asked)
+        for late in self.late:
+            await late(asked)
         for fault in list(self.after):
             if (instead := fault(asked)) is not None:
                 return instead

@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from console.connectors.bamboo import acting
+from console.connectors.bamboo import deciding
 from tests.peers.bamboo_deciding import error
 from tests.peers.bamboo_desk import BambooDesk, desk
-from tests.peers.bamboo_http import Reply
+from tests.peers.bamboo_http import Asked, Reply
 from tests.peers.bamboo_server import ANCIENT_LINE, NEW_LINE, OLD_LINE, FakeBamboo, fake_bamboo
 from tests.sockets.bamboo_kit import ASK_NAME, ASK_PLAN, SAY, TOUCH, Fault, begin, called, native
 from watchfloor.protocol.events import Message, RequestResolved, Speaker, ToolResult, ToolStatus
@@ -27,7 +27,7 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[FakeBamboo]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acting, "FINALIZING_S", (0.01, 0.01))
+    monkeypatch.setattr(deciding, "FINALIZING_S", (0.01, 0.01))
 
 
 def results(seen: BambooDesk, id: str) -> list[tuple[str, ToolStatus]]:
@@ -215,23 +215,137 @@ async def test_what_somebody_else_decided_is_asked_no_more(server: FakeBamboo) -
         receipt = {"session_id": session.id, "decision": {"decision": "deny_once", "request_id": "call_touch"}}
         server.world.resume(session, "Deny", receipt)
         await native(seen, session.id, "completed")
-        assert seen.requests[subject.id].state is RequestState.WITHDRAWN
+        decision = seen.requests[subject.id].decision
+        assert decision is not None
+        assert (decision.option, decision.kind, decision.by) == ("deny_once", OptionKind.DENY, "another client")
         late = await seen.do(session.id, DoApprove(request=subject.id, option="allow_once", digest=request.digest))
-        assert late.outcome is OutcomeKind.STALE_TARGET
+        assert (late.outcome, late.decided) == (OutcomeKind.ALREADY_DECIDED, decision)
     assert called(server, "/permission-decisions") == []
 
 
-async def test_a_reason_that_the_server_does_not_take_is_said_not_to_be_told(server: FakeBamboo) -> None:
+async def test_how_a_question_was_answered_elsewhere_is_told(server: FakeBamboo) -> None:
+    async with desk(server.url) as seen:
+        session = begin(server, ASK_NAME, SAY)
+        _, subject = await seen.asked(session.id)
+        server.world.resume(session, "green")
+        await native(seen, session.id, "completed")
+        decision = seen.requests[subject.id].decision
+        assert decision is not None
+        assert (decision.kind, decision.by, decision.note) == (OptionKind.ANSWER, "another client", "green")
+
+
+async def test_how_it_ended_is_not_guessed_where_the_history_does_not_say_it(server: FakeBamboo) -> None:
+    async with desk(server.url) as seen:
+        session = begin(server, ASK_NAME, SAY)
+        _, subject = await seen.asked(session.id)
+        server.faults.append(Fault("/history", error(500, "it broke"), method="GET"))
+        server.world.resume(session, "green")
+        await seen.until(lambda: seen.requests[subject.id].state is RequestState.WITHDRAWN)
+        assert seen.requests[subject.id].decision is None
+
+
+@pytest.mark.parametrize("twice", ["allow_once", "deny_once"])
+async def test_whose_decision_it_was_is_not_claimed_where_a_try_was_lost(server: FakeBamboo, twice: str) -> None:
+    server.after.append(Fault("/permission-decisions", times=1, lost=True))
     async with desk(server.url) as seen:
         session = begin(server, TOUCH, SAY)
         request, subject = await seen.asked(session.id)
+        # The console does not read on until the second try: it is still open there.
+        server.faults.append(Fault(session.id, error(503, "busy"), method="GET"))
+        lost = await seen.do(session.id, DoApprove(request=subject.id, option="allow_once", digest=request.digest))
+        assert lost.outcome is OutcomeKind.UNKNOWN
+        again = await seen.do(session.id, DoApprove(request=subject.id, option=twice, digest=request.digest))
+        assert again.outcome is OutcomeKind.ALREADY_DECIDED
+        assert again.decided is None
+        assert "by an earlier try from here or by another client" in (again.reason or "")
+    assert server.world.ran == ["touch it"]
+
+
+async def test_a_request_that_follows_at_once_is_not_taken_for_decided(server: FakeBamboo) -> None:
+    async with desk(server.url) as seen:
+        session = begin(server, TOUCH, {"shell": "touch more", "id": "call_more"}, SAY)
+        request, subject = await seen.asked(session.id)
+        begun, go_on_ = asyncio.Event(), asyncio.Event()
+
+        async def late(asked: Asked) -> None:
+            # The decision counts, its answer is late: the next request is told before it.
+            if asked.path.endswith("/permission-decisions") and not begun.is_set():
+                begun.set()
+                await go_on_.wait()
+
+        server.late.append(late)
+        do = DoApprove(request=subject.id, option="allow_once", digest=request.digest)
+        deciding_ = asyncio.create_task(seen.do(session.id, do))
+        await begun.wait()
+        await seen.until(lambda: session.pending is not None and session.pending["tool_call_id"] == "call_more")
+        reads = len(called(server, "/respond/pending", "GET"))
+        await seen.until(lambda: len(called(server, "/respond/pending", "GET")) > reads)
+        go_on_.set()
+        assert (await deciding_).outcome is OutcomeKind.APPLIED
+        await seen.until(lambda: asks(seen, session.id, "call_more"))
+        decision = seen.requests[subject.id].decision
+        assert decision is not None
+        assert (decision.by, decision.option) == ("ann", "allow_once")
+        assert server.world.ran == ["touch it"]
+
+
+async def test_a_permission_that_waits_again_after_its_decision_is_asked_again(server: FakeBamboo) -> None:
+    async with desk(server.url) as seen:
+        session = begin(server, TOUCH, SAY)
+        _, subject = await seen.asked(session.id)
+        pending = session.pending
+        server.after.append(Fault("/permission-decisions", Reply(200, {"success": True, "replayed": False})))
+        assert (await seen.decide(session.id, "allow_once")).outcome is OutcomeKind.APPLIED
+        await native(seen, session.id, "completed")
+        # It went down before it had written what it had answered.
+        session.pending, session.decided = pending, {}
+        session.info["last_run_status"] = "suspended"
+        await server.restart()
+        await seen.until(lambda: seen.ended)
+        await seen.close()
+        await seen.read()
+        await seen.until(lambda: seen.open(session.id))
+        assert [one.subject["id"] for one in seen.open(session.id)] == [f"{subject.id}#2"]
+
+
+async def test_the_reason_of_a_denial_is_told_to_the_run_that_goes_on(server: FakeBamboo) -> None:
+    async with desk(server.url) as seen:
+        session = begin(server, TOUCH, {"gate": "on", "call": "Read", "args": {}, "id": "call_read"}, SAY)
+        request, subject = await seen.asked(session.id)
         do = DoApprove(request=subject.id, option="deny_once", digest=request.digest, note="too risky")
         done = await seen.do(session.id, do)
-        assert done.outcome is OutcomeKind.APPLIED
-        assert "the agent was not told it" in (done.reason or "")
+        assert (done.outcome, done.reason) == (OutcomeKind.APPLIED, None)
         decision = seen.requests[subject.id].decision
         assert decision is not None
         assert decision.note == "too risky"
+        server.world.gate("on").set()
+        await seen.until(lambda: "too risky" in [said.text for said in seen.of(session.id, Message)])
+    assert [(sent.body["text"], sent.body["mode"]) for sent in called(server, "/guidance")] == [
+        ("too risky", "after_round")
+    ]
+    assert server.world.ran == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Reply(404, ""), "the agent was not told why: this server takes no message"),
+        (error(429, "slow down"), "the agent was not told why: not taken: slow down"),
+        (error(401, "Unauthorized"), "the agent was not told why"),
+        (None, "whether the agent was told why is not known"),
+    ],
+)
+async def test_a_reason_that_was_not_told_is_said_not_to_be_told(
+    server: FakeBamboo, fault: Reply | None, words: str
+) -> None:
+    server.faults.append(Fault("/guidance", fault, lost=fault is None))
+    async with desk(server.url) as seen:
+        session = begin(server, TOUCH, {"gate": "on", **SAY})
+        request, subject = await seen.asked(session.id)
+        do = DoApprove(request=subject.id, option="deny_once", digest=request.digest, note="too risky")
+        done = await seen.do(session.id, do)
+        assert done.outcome is OutcomeKind.APPLIED, "it is denied, whatever became of the reason"
+        assert words in (done.reason or "")
 
 
 # --- children

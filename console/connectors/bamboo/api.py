@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
@@ -14,7 +13,7 @@ from pydantic import JsonValue
 
 from console.connectors.web.address import Address
 from console.connectors.web.http import SHOWN, Answer, Http
-from console.connectors.web.reading import Json, each, number, part, text
+from console.connectors.web.reading import Json, each, number, parsed, part, text
 from watchfloor.errors import ConfigError, ConnectionLost, Denied, NotAHost, Unreachable
 from watchfloor.text import clean_line
 
@@ -22,6 +21,8 @@ BASE: Final = "/api/v1"
 COOKIE: Final = "bamboo_access_verified"
 PAGE: Final = 200
 PAGES: Final = 1000
+LISTINGS: Final = 3
+"""How often the pages are gone through where sessions are missing in them."""
 _DEVICE: Final = re.compile(r"(bamboo_[0-9a-f]{12}):(bd1_[0-9a-f]{32})")
 _NO_SESSION: Final = "session not found"
 
@@ -29,7 +30,7 @@ _NO_SESSION: Final = "session not found"
 def said(answer: Answer) -> str:
     """What the server says went wrong, in one line: its errors have three shapes."""
     try:
-        body = json.loads(answer.body)
+        body = parsed(answer.body)
     except (ValueError, RecursionError):
         body = None
     told = text(body, "error", "message") or text(body, "error") or text(body, "message") or ""
@@ -42,7 +43,7 @@ def said(answer: Answer) -> str:
 def body_of(answer: Answer) -> Json:
     """The object that an answer holds, an empty one where it holds none."""
     try:
-        return part(json.loads(answer.body))
+        return part(parsed(answer.body))
     except (ValueError, RecursionError):
         return {}
 
@@ -191,8 +192,17 @@ class Api:
         return body_of(answer) if answer.ok else None
 
     async def sessions(self) -> list[Json]:
-        """All sessions, newest first. One that moves from page to page meanwhile is told on the feed."""
+        """All sessions, newest first."""
         found: dict[str, Json] = {}
+        for _ in range(LISTINGS):
+            total = await self._list(found)
+            if total is None or len(found) >= total:
+                break
+        return list(found.values())
+
+    async def _list(self, found: dict[str, Json]) -> int | None:
+        """Go through all pages once; how many sessions there are, as the server says it. One that is deleted meanwhile
+        lets another slip from a page that is still to come into one that was read."""
         offset = 0
         for _ in range(PAGES):
             answer = await self.ask("GET", f"{BASE}/sessions?limit={PAGE}&offset={offset}")
@@ -203,6 +213,6 @@ class Api:
             found |= {id: info for info in page if (id := text(info, "id")) is not None}
             following = number(listed, "next_offset")
             if following is None or following <= offset:
-                return list(found.values())
+                return number(listed, "total")
             offset = following
         raise ConnectionLost(f"{self.where} lists sessions without an end")

@@ -10,11 +10,12 @@ from typing import Final
 from console.connectors.bamboo.acting import Acting
 from console.connectors.bamboo.api import BASE, Api
 from console.connectors.bamboo.feed import Feed
+from console.connectors.bamboo.history import Choice
 from console.connectors.bamboo.live import EventStreamLive, Live, WebSocketLive
 from console.connectors.bamboo.reader import Reader
-from console.connectors.bamboo.state import Want
+from console.connectors.bamboo.state import Session, Want
 from console.connectors.web.address import address_of
-from console.connectors.web.reading import each, number, text, texts
+from console.connectors.web.reading import Json, each, number, text, texts
 from watchfloor.connector import Connector, Record, Target
 from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost, WatchfloorError
 from watchfloor.foreign import ForeignConnector, Handled, Mirror
@@ -55,6 +56,7 @@ class BambooSource:
         self._snapshots = True
         self._reader = Reader(self.feed, self)
         self._moved = asyncio.Event()
+        self._lost: asyncio.Future[None] | None = None
         self.acting: Final = Acting(self.feed, self, mirror)
 
     # --- connecting
@@ -77,7 +79,7 @@ class BambooSource:
         await self._reader.done()
         if self._snapshots:
             await self._children(asked_at)
-        feed.cursor = since or 0
+        feed.opened(since or 0)
         self._live = await self._open_live(since)
         self.told()
         if self._follow_all:
@@ -127,14 +129,15 @@ class BambooSource:
             raise ConnectionLost(f"{self._address.where} is not connected")
         reading = asyncio.create_task(live.run(), name="bamboo live")
         beating = asyncio.create_task(self._beat(), name="bamboo beat")
+        lost = self._lost = asyncio.get_running_loop().create_future()
         try:
-            done, _ = await asyncio.wait({reading, beating}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({reading, beating, lost}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
-            for task in (reading, beating):
+            for task in (reading, beating, lost):
                 task.cancel()
-            await asyncio.gather(reading, beating, return_exceptions=True)
+            await asyncio.gather(reading, beating, lost, return_exceptions=True)
 
     async def _beat(self) -> None:
         """Ask from time to time what runs: the end of a run may be told nowhere. Raises ConnectionLost where the
@@ -150,6 +153,9 @@ class BambooSource:
                     self.feed.active(each(active, "sessions"), moves)
                 if self._snapshots:
                     await self._children(self._mirror.now())
+                for session in self.feed.sessions.values():
+                    if session.unread:
+                        self._reader.want(Want.READ, session.id)
                 failures = 0
                 self.told()
             except ConnectionFailed as fault:
@@ -184,8 +190,15 @@ class BambooSource:
         """Does the server end a named run, and no other?"""
         return "http.native_receipt_run.v1" in self._has
 
+    def lose(self, why: str) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_exception(ConnectionLost(f"{self._address.where}: {why}"))
+
     def read_again(self, session: str) -> None:
         self._reader.want(Want.READ, session)
+
+    async def choice(self, session: Session, asked: Json) -> Choice | None:
+        return await self._reader.choice(session, asked)
 
     async def until(self, met: Callable[[], bool], within_s: float) -> bool:
         """Wait until it is so: False where it is not within this time."""

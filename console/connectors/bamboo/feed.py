@@ -5,24 +5,27 @@ No input and no output of its own: what has to be asked of the server is left in
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from console.connectors.bamboo import history, offers
+from console.connectors.bamboo.asking import Asking
 from console.connectors.bamboo.gates import Gates
-from console.connectors.bamboo.requests import request_of, source_id
+from console.connectors.bamboo.requests import source_id
 from console.connectors.bamboo.showing import fields_of
-from console.connectors.bamboo.state import CANCELLED, DONE, FAILED, Session, Want
+from console.connectors.bamboo.state import CANCELLED, DONE, ENDED, FAILED, Session, Want
 from console.connectors.bamboo.talk import Talk
 from console.connectors.web.reading import Json, each, flag, millis, number, part, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Mail, MailState, Message, Notice
 from watchfloor.protocol.model import Decision
-from watchfloor.words import RequestState
 
-ELSEWHERE: Final = "it was decided elsewhere, or is asked no more"
+TAKEN: Final = 2_000
+"""Events of the feed whose numbers are remembered."""
 GIVES_WAY_MS: Final = 15_000
 """How long the tool of an interrupted run may take to give way."""
+_STANDING: Final = ("is_running", "last_run_status", "has_pending_question", "running_child_count")
 _INTERRUPTED: Final = "Agent execution cancelled by user"
 
 
@@ -36,10 +39,14 @@ class Feed:
         self.wants: set[tuple[Want, str]] = set()
         self.cursor = 0
         """The number of the newest event on the feed that was taken."""
+        self._taken: OrderedDict[int, str] = OrderedDict()
+        """The newest events that were taken since the feed was opened at `_base`: number -> time, as it was told."""
+        self._base = 0
         self.live_from = 0
         """Events of before this time are known otherwise."""
         self.talk: Final = Talk(mirror)
         self.gates: Final = Gates(self, mirror)
+        self.asking: Final = Asking(self, mirror)
 
     # --- what the server answers
 
@@ -52,22 +59,27 @@ class Feed:
             self.gone(id)
         # Parents first: a child is shown below one that is there.
         for info in sorted(infos, key=lambda info: number(info, "spawn_depth") or 0):
+            known = self.sessions.get(text(info, "id") or "")
+            if known is not None and any(known.info.get(name) != info.get(name) for name in _STANDING):
+                # One of the two is older, and nothing says which.
+                self.wants.add((Want.READ, known.id))
             session = self._known(text(info, "id") or "", info)
             session.run = runs.get(session.id)
             session.moves += 1
-            if flag(info, "has_pending_question"):
+            if flag(info, "has_pending_question") or session.pending is not None:
+                # What is asked, and how what was asked has ended, is said by the session alone.
                 self.wants.add((Want.READ, session.id))
-            else:
-                self._ends(session, ELSEWHERE)
             if session.run is not None:
                 self._follow(session)
             elif session.read:
                 self.wants.add((Want.PAST, session.id))
             self.show(session)
 
-    def found(self, info: Json, pending: Json | None, run: str | None = None) -> None:
+    def found(
+        self, info: Json, pending: Json | None, run: str | None = None, choice: history.Choice | None = None
+    ) -> None:
         """One session, read now; `pending` is what it waits for, None where it waits for nothing. `run` goes on, as far
-        as that was asked."""
+        as that was asked. `choice`: what was chosen where it waited for something else before."""
         id = text(info, "id") or ""
         if not id:
             return
@@ -78,12 +90,16 @@ class Feed:
             session.run = None
         elif flag(info, "is_running"):
             self._began(session, run)
-        if pending is None:
-            self._ends(session, ELSEWHERE)
-        else:
-            self._asks(session, pending)
+        if not session.deciding:
+            if session.pending is not None and (pending is None or source_id(pending) != source_id(session.pending)):
+                self.asking.ended_elsewhere(session, choice)
+            if pending is not None:
+                self.asking.asks(session, pending)
+        if not session.running and session.status in ENDED:
+            self.gates.over(session)
         self.show(session)
         if not known:
+            self.gates.heard_of(session)
             for child in [one for one in self.sessions.values() if text(one.info, "parent_session_id") == id]:
                 # It was heard of first.
                 self.show(child)
@@ -144,6 +160,13 @@ class Feed:
         self._mirror.emit(session.id, *(entry.event for entry in new))
         self.show(session)
 
+    def unreadable(self, id: str, what: str, why: str) -> None:
+        """The server does not say this of a session."""
+        if id in self.sessions:
+            words = f"{what} cannot be read: {why}"
+            notice = Notice(at=0, level=Level.WARNING, code="unreadable", text=words, key=f"unreadable/{words}")
+            self._mirror.emit(id, notice)
+
     def tasks(self, session: Session, answer: Json) -> None:
         if text(answer, "session_id") in (None, session.id):
             self.talk.tasks(session, answer)
@@ -160,9 +183,8 @@ class Feed:
 
     def event(self, seq: int, envelope: Json) -> None:
         """An event of the feed. One that was taken before is dropped."""
-        if seq and seq <= self.cursor:
+        if seq > 0 and not self._is_news(seq, text(envelope, "ts") or ""):
             return
-        self.cursor = max(self.cursor, seq)
         at = millis(envelope, "ts")
         if at is not None and at < self.live_from:
             return
@@ -180,6 +202,35 @@ class Feed:
             self.wants.add((Want.READ, id))
             return
         self._event(session, kind, event, at)
+
+    def opened(self, seq: int) -> None:
+        """The feed is followed from the event after this one."""
+        self.cursor = self._base = seq
+        self._taken.clear()
+
+    def _is_news(self, seq: int, said_at: str) -> bool:
+        """Take a number of the feed: False for one that was taken before, or is older than all that are remembered.
+
+        Numbers may come a little out of order. One of before the feed was opened is no replay, as none is asked for,
+        and neither is one that was taken of another moment: the server has begun to count anew.
+        """
+        if seq in self._taken:
+            if self._taken[seq] == said_at:
+                return False
+            self._anew(seq)
+        elif seq <= self._base:
+            self._anew(seq)
+        elif len(self._taken) == TAKEN and seq < next(iter(self._taken)):
+            return False
+        self.cursor = max(self.cursor, seq)
+        self._taken[seq] = said_at
+        if len(self._taken) > TAKEN:
+            self._taken.popitem(last=False)
+        return True
+
+    def _anew(self, seq: int) -> None:
+        self.opened(seq - 1)
+        self.wants.add((Want.ALL, ""))
 
     def _event(self, session: Session, kind: str, event: Json, at: int | None) -> None:
         match kind:
@@ -274,7 +325,7 @@ class Feed:
 
     def reset(self, seq: int) -> None:
         """The feed goes on at another place: what it told before counts no more."""
-        self.cursor = seq
+        self.cursor, self._base = seq, seq - 1
         self.wants.add((Want.ALL, ""))
 
     def disconnected(self) -> None:
@@ -282,6 +333,7 @@ class Feed:
         for session in self.sessions.values():
             session.channel = False
             self.talk.lost(session)
+        self.asking.forget_times()
 
     # --- what follows
 
@@ -347,50 +399,23 @@ class Feed:
 
     # --- requests
 
-    def _asks(self, session: Session, pending: Json) -> None:
-        source = source_id(pending)
-        if session.pending is not None and source_id(session.pending) != source:
-            self._ends(session, ELSEWHERE)
-        generation = text(pending, "permission_request", "request_generation")
-        if session.pending is None and generation is not None and session.ended[source]:
-            # It has its decision: the server had not got so far when it was asked.
-            return
-        again = session.ended[source]
-        id = session.asked or (f"{source}#{again + 1}" if again else source)
-        session.pending, session.asked = pending, id
-        self.show(session)
-        self._mirror.ask(
-            session.id,
-            request_of(session.id, id, pending, now=self._mirror.now(), permission_calls=session.permission_calls),
-        )
-
-    def _ends(self, session: Session, why: str, decision: Decision | None = None) -> None:
-        if session.pending is None or session.asked is None:
-            return
-        session.ended[source_id(session.pending)] += 1
-        id, session.pending, session.asked = session.asked, None, None
-        state = RequestState.RESOLVED if decision is not None else RequestState.WITHDRAWN
-        self._mirror.end_request(session.id, id, state, decision=decision, why="" if decision is not None else why)
-        if session.read:
-            # What the tool call has become of it is in the history.
-            self.wants.add((Want.PAST, session.id))
-
     def decided(self, session: Session, decision: Decision, run: str | None) -> None:
         """What the session waited for has this decision, and `run` goes on with it; older answers of the server count
         no more."""
         session.moves += 1
         session.info = {**session.info, "has_pending_question": False}
-        self._ends(session, "", decision)
+        self.asking.ends(session, "", decision)
         self._began(session, run)
         self.wants.add((Want.READ, session.id))
         self.show(session)
 
-    def elsewhere(self, session: Session) -> None:
-        """What the session waited for was decided by somebody else, or is asked no more."""
+    def elsewhere(self, session: Session, choice: history.Choice | None) -> Decision | None:
+        """What the session waited for was decided by somebody else, or is asked no more; the decision, where known."""
         session.moves += 1
         session.info = {**session.info, "has_pending_question": False}
-        self._ends(session, ELSEWHERE)
+        decision = self.asking.ended_elsewhere(session, choice)
         self.show(session)
+        return decision
 
     def interrupting(self, session: Session, by: str) -> None:
         """The server has taken it up to end the session's run, which goes on until its tool gives way."""

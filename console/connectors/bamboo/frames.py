@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from console.connectors.bamboo.feed import Feed
-from console.connectors.web.reading import Json, number, part, text
+from console.connectors.web.reading import Json, number, parsed, part, text
 
 FEED: Final = "feed"
 AGENT: Final = "agent."
@@ -24,7 +24,7 @@ def subscribe(channel: str, since: int | None = None) -> str:
 def read(raw: str | bytes) -> Json:
     """A frame, an empty one where nothing can be made of it."""
     try:
-        return part(json.loads(raw))
+        return part(parsed(raw))
     except (ValueError, RecursionError):
         return {}
 

@@ -13,6 +13,7 @@ from watchfloor.protocol.model import Decision
 from watchfloor.words import RequestState
 
 PENDING: Final = "pending"
+EARLY: Final = 1_000
 
 
 class Sessions(Protocol):
@@ -39,6 +40,8 @@ class Gates:
         self._feed = feed
         self._mirror = mirror
         self._ended: set[str] = set()
+        self._early: dict[str, list[tuple[Json, str]]] = {}
+        """What was told of children that are not known yet: child -> events, each with its parent."""
 
     def changed(self, event: Json, *, parent: str = "") -> None:
         """`child_approval_requested` or `child_approval_changed`."""
@@ -46,7 +49,9 @@ class Gates:
         gate.known_at = self._mirror.now()
         session = self._feed.sessions.get(gate.child)
         if session is None:
-            self._feed.wants.add((Want.READ, gate.child))
+            if gate.child and len(self._early) < EARLY:
+                self._early.setdefault(gate.child, []).append((event, parent))
+                self._feed.wants.add((Want.READ, gate.child))
             return
         status = text(event, "status") or PENDING
         if status != PENDING:
@@ -60,6 +65,16 @@ class Gates:
             session.gates[gate.request] = gate
             self._feed.show(session)
             self._mirror.ask(session.id, child_request(gate, now=self._mirror.now()))
+
+    def heard_of(self, child: Session) -> None:
+        """A session is known now: what was told of its tool calls before that counts."""
+        for event, parent in self._early.pop(child.id, []):
+            self.changed(event, parent=parent)
+
+    def over(self, session: Session) -> None:
+        """The session's run is over: no tool call of it waits any more."""
+        for request in list(session.gates):
+            self.end(session, request, "its run is over")
 
     def snapshot(self, approvals: Sequence[Json], asked_at: int) -> None:
         """All gates that there were at `asked_at`, as the server lists them."""

@@ -10,6 +10,7 @@ from typing import Final
 from console.connectors.bamboo.state import Session, Told
 from console.connectors.web.reading import Json, each, flag, millis, number, part, text, texts
 from watchfloor.protocol.events import Event, Message, Reasoning, Speaker, ToolCall, ToolResult, ToolStatus
+from watchfloor.words import OptionKind
 
 NOTIFICATION: Final = "Runtime notification:"
 CLARIFICATION: Final = "Clarification needed: "
@@ -87,6 +88,7 @@ def _result(message: Json, id: str, at: int, open_call: str | None) -> ToolResul
     call, said = text(message, "tool_call_id") or "", text(message, "content") or ""
     receipt = part(message, "metadata", "permission_decision_receipt", "decision")
     decision = text(receipt, "decision") or ""
+    decided_at = millis(message, "metadata", "permission_decision_receipt", "decided_at")
     if call == open_call or is_question(said) or (part(message, "metadata", "permission_request") and not decision):
         return None
     status = ToolStatus.OK if flag(message, "tool_success") is not False else ToolStatus.ERROR
@@ -95,7 +97,8 @@ def _result(message: Json, id: str, at: int, open_call: str | None) -> ToolResul
             # Allowed, and not carried out yet: what it said takes this place when it was.
             return None
         if decision.startswith("deny"):
-            status = ToolStatus.DECLINED
+            # The message is of the moment in which it was asked.
+            status, at = ToolStatus.DECLINED, decided_at or at
     return ToolResult.model_validate(
         {
             "at": at,
@@ -106,6 +109,47 @@ def _result(message: Json, id: str, at: int, open_call: str | None) -> ToolResul
             "duration_ms": number(message, "metadata", "elapsed_ms"),
         }
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What somebody chose: an option of a permission, or words."""
+
+    option: str | None
+    kind: OptionKind
+    words: str | None
+    at: int | None
+
+    @property
+    def chosen(self) -> str:
+        return self.option if self.option is not None else self.words or ""
+
+
+def choice_in(messages: Sequence[Json], call: str, generation: str | None, *, permission: bool) -> Choice | None:
+    """What was decided on a tool call that waited; None where the messages do not say it (yet)."""
+    message = next((one for one in reversed(messages) if text(one, "tool_call_id") == call), None)
+    receipt = part(message, "metadata", "permission_decision_receipt")
+    made = part(receipt, "decision")
+    if generation is not None and text(made, "request_generation") not in (None, generation):
+        return None
+    if (choice := choice_of(made, millis(receipt, "decided_at"))) is not None:
+        return choice
+    said = text(message, "content") or ""
+    if not said.startswith(SELECTED):
+        return None
+    words = said.removeprefix(SELECTED)
+    if not permission:
+        return Choice(None, OptionKind.ANSWER, words, None)
+    return Choice(words, OptionKind.DENY if words.casefold() == "deny" else OptionKind.ALLOW, None, None)
+
+
+def choice_of(made: Json, at: int | None) -> Choice | None:
+    """What a decision on a permission chose, as the server records it."""
+    decision, matcher = text(made, "decision"), text(made, "matcher_id")
+    if not decision:
+        return None
+    kind = OptionKind.ALLOW if decision.startswith("allow") else OptionKind.DENY
+    return Choice(f"{decision}:{matcher}" if matcher else decision, kind, None, at)
 
 
 def is_question(said: str) -> bool:

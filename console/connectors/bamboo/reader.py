@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from console.connectors.bamboo.api import BASE, body_of, of
 from console.connectors.bamboo.feed import Feed
+from console.connectors.bamboo.history import Choice, choice_in
+from console.connectors.bamboo.requests import is_permission, source_id
 from console.connectors.bamboo.server import Server
 from console.connectors.bamboo.state import Session, Want
-from console.connectors.web.reading import each, flag, part, text
-from watchfloor.errors import WatchfloorError
+from console.connectors.web.reading import Json, each, flag, part, text
+from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost, Unreachable, WatchfloorError
 
 AT_ONCE: Final = 8
 """Questions to the server at the same time."""
@@ -21,6 +23,16 @@ QUIET_S: Final = 3.0
 """Seconds in which the last words of a run have to come."""
 SETTLES_S: Final = (0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 6.0)
 """Waits between the questions whether a session has come to rest."""
+AGAIN_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Waits between tries where the server does not answer."""
+REPLACED_S: Final = (0.15, 0.45)
+"""Waits until the history holds an answer in the place of its question."""
+_UNREAD: Final = {
+    Want.PAST: "what was said in it before",
+    Want.RESULTS: "what its tools said",
+    Want.TASKS: "its list of tasks",
+    Want.CHANNEL: "what happens in it",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -31,7 +43,7 @@ class Reader:
         self._feed = feed
         self._server = server
         self._questions = asyncio.Semaphore(AT_ONCE)
-        self._working: set[asyncio.Task[None]] = set()
+        self._working: set[asyncio.Task[Any]] = set()
         self._under_way: dict[tuple[Want, str], asyncio.Task[None]] = {}
         self._again: set[tuple[Want, str]] = set()
         """What was wanted anew while it was being asked."""
@@ -66,7 +78,7 @@ class Reader:
             Want.CHANNEL: self._channel,
             Want.ALL: self._all,
         }
-        task = asyncio.create_task(self._guarded(work[want], id))
+        task = asyncio.create_task(self._keep_asking(want, work[want], id))
         self._under_way[want, id] = task
         self._working.add(task)
         task.add_done_callback(self._working.discard)
@@ -79,15 +91,37 @@ class Reader:
                 self._again.discard((want, id))
                 self._start(want, id)
 
-    async def _guarded(self, work: Callable[[str], Awaitable[None]], id: str) -> None:
+    async def _keep_asking(self, want: Want, work: Callable[[str], Awaitable[None]], id: str) -> None:
+        """Ask, and again where no answer came: what is not read now is told nowhere else."""
+        fault: WatchfloorError | None = None
+        for wait_s in AGAIN_S:
+            fault = await self._guarded(work, id)
+            if not isinstance(fault, ConnectionLost | Unreachable):
+                break
+            if not self._server.connected:
+                # It is asked for when everything else is read.
+                self._feed.wants.add((want, id))
+                return
+            await asyncio.sleep(wait_s)
+        if fault is None or not self._server.connected:
+            return
+        if want is Want.ALL:
+            self._server.lose(f"what there is cannot be read anew: {fault}")
+        self._feed.unreadable(id, _UNREAD.get(want, "how it stands"), str(fault))
+
+    async def _guarded(self, work: Callable[[str], Awaitable[None]], id: str) -> WatchfloorError | None:
+        """Ask once; returns what went wrong."""
+        failed: WatchfloorError | None = None
         try:
             await work(id)
         except WatchfloorError as fault:
             _log.info("the server did not tell more of session %r: %s", id, fault)
+            failed = fault
         except Exception:
             _log.exception("the connector failed to read session %r", id)
         if self._server.connected:
             self._server.told()
+        return failed
 
     async def _read(self, id: str) -> None:
         await self.read(id)
@@ -110,6 +144,7 @@ class Reader:
                     # Its beginning was not told: which run it is, is said elsewhere.
                     active = each(await self._server.api.find(f"{BASE}/runs/active"), "sessions")
                     run = next((text(one, "run_id") for one in active if text(one, "session_id") == id), None)
+            choice = await self._choice(before, pending) if before is not None and info else None
             now = self._feed.sessions.get(id)
             if now is not None and now.moves != moves:
                 continue
@@ -119,8 +154,40 @@ class Reader:
             parent = text(info, "parent_session_id")
             if parent is not None and parent not in self._feed.sessions:
                 self.want(Want.READ, parent)
-            self._feed.found(info, pending, run)
+            self._feed.found(info, pending, run, choice)
             return self._feed.sessions.get(id)
+
+    async def _choice(self, session: Session, pending: Json | None) -> Choice | None:
+        """What was chosen, where the session waits no more for what it waited for."""
+        asked = session.pending
+        if asked is None or (pending is not None and source_id(pending) == source_id(asked)):
+            return None
+        return await self.choice(session, asked)
+
+    async def choice(self, session: Session, asked: Json) -> Choice | None:
+        """What somebody chose who was asked this, as the history has it; None where it does not say."""
+        call = text(asked, "tool_call_id")
+        if call is None:
+            return None
+        generation = text(asked, "permission_request", "request_generation")
+        permission = is_permission(asked, session.permission_calls)
+        for wait_s in (0.0, *REPLACED_S):
+            # It takes its place a moment after the question is closed.
+            await asyncio.sleep(wait_s)
+            try:
+                answer = await self._messages(session)
+            except ConnectionFailed as fault:
+                _log.info("how a request of session %r ended cannot be read: %s", session.id, fault)
+                return None
+            if found := choice_in(each(answer, "messages"), call, generation, permission=permission):
+                return found
+        return None
+
+    async def _messages(self, session: Session) -> Json | None:
+        """The history from the session's cursor on."""
+        query = f"?since_message_id={quote(session.cursor, safe='')}" if session.cursor is not None else ""
+        async with self._questions:
+            return await self._server.api.find(of(session.id, "history") + query)
 
     async def _settle(self, id: str) -> None:
         """A run has ended: the session's own word on it comes a little later."""
@@ -156,9 +223,7 @@ class Reader:
 
     async def _history(self, session: Session, *, results_only: bool = False) -> None:
         id = session.id
-        query = f"?since_message_id={quote(session.cursor, safe='')}" if session.cursor is not None else ""
-        async with self._questions:
-            answer = await self._server.api.find(of(id, "history") + query)
+        answer = await self._messages(session)
         if answer is not None and self._feed.sessions.get(id) is session:
             first = not session.read
             self._feed.past(session, answer, results_only=results_only)
@@ -177,7 +242,12 @@ class Reader:
         if session is None or session.channel:
             return
         if self._feed.wants_past(session):
-            await self.past(id)
+            try:
+                await self.past(id)
+            except NotAHost as fault:
+                # What happens from now on is told all the same.
+                self._feed.unreadable(id, _UNREAD[Want.PAST], str(fault))
+                session.read = True
         if id in self._feed.sessions:
             session.channel, session.channel_run, session.quiet = True, session.run, False
             session.partial = session.read
@@ -187,7 +257,6 @@ class Reader:
         """Everything anew: what was told meanwhile is lost."""
         await self.roster()
         for session in self._feed.sessions.values():
-            self._feed.wants.add((Want.READ, session.id))
             if session.read:
                 self._feed.wants |= {(Want.PAST, session.id), (Want.TASKS, session.id)}
 

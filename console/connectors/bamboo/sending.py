@@ -38,14 +38,14 @@ class Sending:
             return Handled(OutcomeKind.STALE_TARGET, reason="the server has no such session any more")
         waits = shown(session, self._mirror.now()).native == WAITS_FOR_CHILDREN
         if session.pending is None and (session.running or waits or do.priority is Priority.QUEUE):
-            handled = await self._guide(session, do, command, by)
+            handled = await self.guide(session, do, command, by)
             if handled is not None:
                 return handled
         return await self._store(session, do, command, by)
 
     # --- to a run
 
-    async def _guide(self, session: Session, do: DoSend, command: Command, by: str) -> Handled | None:
+    async def guide(self, session: Session, do: DoSend, command: Command, by: str) -> Handled | None:
         """Give the message to the run that goes on; None where the server knows no such thing."""
         later = do.priority is Priority.QUEUE
         body: JsonObject = {"id": command.id, "text": do.text, "mode": "after_run" if later else "after_round"}

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from console.connectors.bamboo.api import Api
+    from console.connectors.bamboo.history import Choice
+    from console.connectors.bamboo.state import Session
+    from console.connectors.web.reading import Json
 
 
 class Server(Protocol):
@@ -25,7 +28,15 @@ class Server(Protocol):
         """The feed was told something."""
         ...
 
+    def lose(self, why: str) -> None:
+        """End the connection: without this nothing that is shown can be trusted."""
+        ...
+
     def read_again(self, session: str) -> None: ...
+
+    async def choice(self, session: Session, asked: Json) -> Choice | None:
+        """What somebody chose who was asked this, as the history has it; None where it does not say."""
+        ...
 
     async def follow(self, session: str) -> None:
         """Open the session's channel."""

@@ -19,6 +19,7 @@ _BEGINNING: Final = frozenset({"pending", "queued", "started", "created", "initi
 FAILED: Final = frozenset({"error", "failed", "timeout", "timed_out", "lost"})
 DONE: Final = frozenset({"completed", "success", "done", "skipped"})
 CANCELLED: Final = frozenset({"cancelled", "canceled"})
+ENDED: Final = FAILED | DONE | CANCELLED
 _LOST: Final = "it is said to run, and nothing runs it: the server has ended meanwhile"
 
 
@@ -63,6 +64,14 @@ class Gate:
 
 
 @dataclass(slots=True)
+class Ended:
+    """How often a request ended, and when last (by our clock, in milliseconds)."""
+
+    times: int = 0
+    at: int = 0
+
+
+@dataclass(slots=True)
 class Told:
     """What was told of the conversation as it happened, and not yet found in the history."""
 
@@ -99,8 +108,12 @@ class Session:
     """What it waits for, as the server words it."""
     asked: str | None = None
     """The id of our request for that."""
-    ended: Counter[str] = field(default_factory=Counter)
-    """The server's ids of what was asked and is no longer open."""
+    ended: dict[str, Ended] = field(default_factory=dict)
+    """What was asked and is no longer open, by the server's ids."""
+    deciding: bool = False
+    """A decision on what it waits for is on its way."""
+    unsure: dict[str, set[str]] = field(default_factory=dict)
+    """Decisions that were sent and of which no word came back: what was asked -> the options or words."""
     gates: dict[str, Gate] = field(default_factory=dict)
     permission_calls: set[str] = field(default_factory=set)
     """Tool calls of which the server said that they need a permission."""
@@ -158,6 +171,11 @@ class Session:
     @property
     def children_run(self) -> bool:
         return (number(self.info, "running_child_count") or 0) > 0
+
+    @property
+    def unread(self) -> bool:
+        """It is said to ask something, and what that is was not read."""
+        return self.pending is None and flag(self.info, "has_pending_question") is True
 
     @property
     def asks(self) -> bool:

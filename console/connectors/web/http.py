@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ import httpx
 from pydantic import JsonValue
 
 from console.connectors.web.address import Address
+from console.connectors.web.reading import parsed
 from console.connectors.web.sse import SseDecoder, SseEvent
 from watchfloor.errors import ConnectionLost, Denied, NotAHost, ProtocolError, Unreachable
 from watchfloor.text import clean_line
@@ -53,7 +53,7 @@ class Answer:
                 f"{self.where} answers with {kind} where JSON is due: check the address (HTTP {self.status})"
             )
         try:
-            value: JsonValue = json.loads(self.body)
+            value: JsonValue = parsed(self.body)
         except (ValueError, RecursionError):
             raise NotAHost(f"{self.where} answers with broken JSON (HTTP {self.status})") from None
         return value

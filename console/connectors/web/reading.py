@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parsed(raw: str | bytes) -> Any:
+    """What a JSON text says. Half of a character, which no text of ours can hold, becomes a question mark.
+
+    Raises ValueError for what is no JSON, RecursionError where it is nested too deep.
+    """
+    words = raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
+    value = json.loads(words)
+    if _SURROGATE.search(words) is None:
+        return value
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def part(of: object, *path: str) -> Json:
