@@ -80,6 +80,8 @@ class DaggerServer:
         self.port = port
         self.faults = Faults()
         self.no_telemetry = False
+        self.mute = False
+        """Its telemetry takes connections and says nothing."""
         self.held: set[str] = set()
         """Queries whose answer is, or was, held back."""
         self._moved = asyncio.Event()
@@ -302,6 +304,8 @@ class _Connection:
         await self._writer.drain()
 
     async def _stream(self, rows: Rows, after: int) -> None:
+        if self._server.mute:
+            await asyncio.get_running_loop().create_future()
         self._send(
             h11.Response(status_code=200, headers=[("content-type", "text/event-stream"), ("connection", "close")])
         )

@@ -71,8 +71,8 @@ async def test_a_verb_that_was_carried_out(state: str, do: Do, verb: str, finds:
     [
         (DoPause(), "pause", "it reads IDLE now"),
         (DoStop(), "stop", "it reads IDLE now"),
-        (DoReseed(mode=ReseedMode.CLEAR), "reseed", "is not the one that was to be set"),
-        (DoSend(text="hello"), "send", "no message #1 is there, so it did not arrive"),
+        (DoReseed(mode=ReseedMode.CLEAR), "reseed", "still the one from before"),
+        (DoSend(text="hello"), "send", "no message #1 is there, so it has not arrived so far"),
     ],
     ids=lambda value: getattr(value, "primitive", None),
 )
@@ -134,6 +134,9 @@ async def test_a_start_whose_answer_is_lost_is_not_tried_again() -> None:
         server.faults.lose.append("spawn")
         done = await seen.do(HERE, DoAct(act="spawn", fields={"name": "once"}))
         assert (done.outcome, times(server, "spawn")) == (UNKNOWN, 1)
+        said_then = await found(seen, HERE)
+        assert "the start of an agent was lost; nothing was sent again: an agent that never ran" in said_then
+        assert times(server, "spawn") == 1
 
 
 async def test_what_was_lost_with_the_connection_is_looked_up_with_the_next() -> None:

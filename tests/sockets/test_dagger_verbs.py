@@ -94,7 +94,7 @@ async def test_a_pause_at_once_discards_mail_and_says_of_each_message_that_it_di
         await seen.do(handle, DoSend(text="two"))
         # What the console's gate asks the operator about before it sends such a pause.
         await seen.until(lambda: seen.summary(handle).mailbox.queued == 2)
-        assert seen.source.session._traits.pause_drops_mail
+        assert seen.traits(handle).pause_drops_mail
         assert (await seen.do(handle, DoPause(interrupt=True))).outcome is APPLIED
         await seen.until(lambda: seen.mail(handle, "#3")[-1] == "error")
         errors = {mail.ref: mail.error for mail in seen.of(handle, Mail) if mail.error}

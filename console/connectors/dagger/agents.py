@@ -26,7 +26,13 @@ SESSION_ENDED: Final = "the session ended"
 _STOPPED_BY: Final = {"SESSION": SESSION_ENDED, "EXPLICIT": "a client stopped it"}
 _NOT_SEEN: Final = "not seen in this session yet: an agent that never was reads idle as well"
 _RESUME: Final = {"PAUSED": "Resume", "FAILED": "Retry", "STOPPED": "Relaunch"}
+_UNKNOWN_HERE: Final = ("has no runtime", "no object with id", "no record of")
 _CONTROLLED: Final = ("pause", "resume", "stop", "reseed", "fork", "notify")
+
+
+def unknown_here(reason: str) -> bool:
+    """Does this error say that the engine knows no such agent, or no such message?"""
+    return any(words in reason for words in _UNKNOWN_HERE)
 
 
 @dataclass(slots=True)
@@ -51,6 +57,14 @@ class Agent:
     """The request that is open while it waits for input."""
     unheard: list[Sent] = field(default_factory=list)
     """Messages whose answer came and was not looked for in the conversation yet."""
+    answered: bool = False
+    """Was it read in this connection?"""
+    vanished: bool = False
+    """The engine knew it in this connection, and then did not."""
+    paused_at: tuple[object, ...] | None = None
+    """What was read of it when a pause was asked for that has not landed."""
+    ran_on: int = 0
+    """How often it was read running since the step ended in which the pause was asked for."""
     asked: int = 0
     """Which reading of its state was the latest."""
     reading_on: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -64,6 +78,22 @@ class Agent:
     def state(self) -> str:
         """The engine's own word, "" where none was read."""
         return text(self.read.get("state"))
+
+    def forget(self, reason: str) -> None:
+        """The engine does not know it, or no more: nothing that was read of it holds."""
+        if unknown_here(reason):
+            self.proven = False
+        self.id, self.unreachable, self.read, self.answered = None, reason, {}, False
+
+    def pause_is_over(self) -> bool:
+        """Has the pause landed, or been called off? The step that it waits for ends once, and then it lands.
+
+        State and conversation are read side by side, so that once is not enough to tell.
+        """
+        if self.state != "RUNNING":
+            return True
+        self.ran_on = self.ran_on + 1 if self.reading != self.paused_at else 0
+        return self.ran_on > 1
 
     @property
     def reading(self) -> tuple[object, ...]:
@@ -137,6 +167,8 @@ def _why(agent: Agent, roster: Roster, state: str, lifecycle: Lifecycle) -> str 
         return _error(agent, roster)
     if state == "STOPPED" and record is not None and record.state == state:
         return _STOPPED_BY.get(record.stop_reason)
+    if state and state not in LIFECYCLE:
+        return f"the engine calls it {state}, which is not known here"
     if lifecycle is Lifecycle.UNKNOWN:
         return agent.unreachable or (None if agent.proven else _NOT_SEEN)
     if state in BUSY and record is not None and record.waiting_on:

@@ -32,7 +32,11 @@ CHILD: Final = "dagger+session"
 PORT_VARIABLE: Final = "DAGGER_SESSION_PORT"
 TOKEN_VARIABLE: Final = "DAGGER_SESSION_TOKEN"  # noqa: S105 - the name of a variable
 POLL_S: Final = 2.0
+LATE_MS: Final = 60_000
+"""For how long a message that did not arrive is looked for."""
 GATHER_S: Final = 0.05
+FEED_AGAIN_S: Final = 5.0
+GONE_TRIES: Final = 3
 ANSWERS_IN_S: Final = 300.0
 """A stop is answered when the step in flight has ended, and compacting asks the model."""
 
@@ -74,6 +78,8 @@ class DaggerSource:
         self.session: Final = Session(mirror, everything=target.record is Record.ALL, ends_with_us=child)
         self._verbs = Verbs(self.session, self._note_lost)
         self._lost: list[Lost] = []
+        self._late: set[Lost] = set()
+        """Those of them that were looked up and may still arrive."""
         self._feeds: list[Feed] = []
         self._reading: list[asyncio.Task[None]] = []
         self._graph: Graph | None = None
@@ -95,11 +101,15 @@ class DaggerSource:
         await asyncio.wait({past, *self._reading}, return_when=asyncio.FIRST_COMPLETED)
         whole = past.done() and past.result()
         past.cancel()
-        await self.session.poll()
+        await self.session.poll(self.session.agents)
         self.session.caught_up(before if whole else Roster())
+        reading = zip(self._feeds, self._reading, strict=True)
+        if not whole and not all(feed.answered or task.done() for feed, task in reading):
+            self._missing("telemetry_silent", "its telemetry gives no answer, so agents may be missing here")
+        await self.session.look_for_unproven()
         await self.session.catch_up()
         for agent in self.session.agents.values():
-            for sent in agent.ledger.open:
+            for sent in () if agent.over else agent.ledger.open:
                 self.session.awaiting.begin(graph, sent)
 
     async def run(self) -> None:
@@ -142,11 +152,38 @@ class DaggerSource:
         return all(await asyncio.gather(*(feed.past() for feed in self._feeds)))
 
     async def _follow(self, feed: Feed) -> None:
-        try:
-            await feed.run()
-        except NotAHost as fault:
-            note = f"it gives out no telemetry, so only agents that this console knows of are shown: {fault}"
-            self._mirror.emit(HERE, Notice(at=0, level=Level.WARNING, code="no_telemetry", text=note, key="telemetry"))
+        while True:
+            try:
+                await feed.run()
+            except NotAHost as fault:
+                note = f"it gives out no telemetry, so only agents that this console knows of are shown: {fault}"
+                self._missing("no_telemetry", note)
+                return
+            except SessionEnded:
+                # That it tells no more is not yet that there is no more: a proxy may end what takes long.
+                if await self._gone():
+                    raise
+                note = "its telemetry ends although the session answers, so agents may be missing here"
+                self._missing("telemetry_ends", note)
+                await asyncio.sleep(FEED_AGAIN_S)
+
+    async def _gone(self) -> bool:
+        """Is the session over? Asked a few times: who is ending may break connections. Raises ConnectionFailed."""
+        for _ in range(GONE_TRIES - 1):
+            with suppress(ConnectionLost):
+                return await self._asked.gone()
+            await asyncio.sleep(GATHER_S)
+        return await self._asked.gone()
+
+    @property
+    def _asked(self) -> Graph:
+        if self._graph is None:
+            raise ConnectionLost("the session is not connected")
+        return self._graph
+
+    def _missing(self, code: str, note: str) -> None:
+        """Something keeps agents from being seen."""
+        self._mirror.emit(HERE, Notice(at=0, level=Level.WARNING, code=code, text=note, key=f"telemetry/{code}"))
 
     def _spans(self, data: str) -> None:
         self._mirror.heard()
@@ -196,9 +233,15 @@ class DaggerSource:
                 await asyncio.sleep(POLL_S)
 
     async def _look_up(self) -> None:
-        while self._lost:
-            await look(self.session, self._lost[0])
-            del self._lost[0]
+        now = self._mirror.now()
+        for lost in list(self._lost):
+            # What did not arrive may still be on its way.
+            late = lost in self._late
+            if await look(self.session, lost, late=late) or now - lost.at > LATE_MS:
+                self._lost.remove(lost)
+                self._late.discard(lost)
+            else:
+                self._late.add(lost)
 
     def _note_lost(self, lost: Lost) -> None:
         self._lost.append(lost)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from console.connectors.web.http import Http
-from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost
+from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost, Unreachable
 
 TRACES: Final = "/v1/traces"
 LOGS: Final = "/v1/logs"
@@ -22,7 +22,7 @@ SILENCE_S: Final = 86_400.0
 
 
 class SessionEnded(Exception):
-    """The stream ended in good order, and nobody gives it out any more."""
+    """The stream ended in good order, and nobody gives it out any more. The session may have ended with it."""
 
 
 class Feed:
@@ -34,6 +34,11 @@ class Feed:
         self._opened = False
         self._heard = asyncio.Event()
         self._subscribed = asyncio.Event()
+
+    @property
+    def answered(self) -> bool:
+        """Has the stream ever begun?"""
+        return self._subscribed.is_set()
 
     async def past(self) -> bool:
         """Wait until what happened before has been read, as far as can be told. False: it took too long."""
@@ -72,7 +77,7 @@ class Feed:
             except (Denied, NotAHost):
                 raise
             except ConnectionFailed as fault:
-                if ends and not self._opened:
+                if ends and not self._opened and isinstance(fault, Unreachable):
                     raise SessionEnded from None
                 failures, ends = failures + 1 if self.cursor == before else 1, 0
                 if failures >= TRIES:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
 
+from console.connectors.dagger.queries import ALIVE
 from console.connectors.dagger.reading import Json, items, obj, text
 from console.connectors.web.address import Address
 from console.connectors.web.http import Answer, Http
 from watchfloor.errors import CapabilityNotSupported, ConnectionLost, Denied, Unreachable
 
 PATH: Final = "/query"
+HALF: Final = "it holds half a character, which cannot be sent"
 FOR_EVER_S: Final = 7 * 86_400.0
 """Seconds for what the engine answers only when something has happened: it has no time-outs of its own."""
 
 
 class Refused(Exception):
     """The engine says no, in these words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error of one part of a document. `at` is the alias of that part, "" where it is not told."""
+
+    words: str
+    at: str = ""
 
 
 class Graph:
@@ -45,25 +56,36 @@ class Graph:
         """
         data, errors = await self.ask_all(document, variables, waits=waits)
         if errors:
-            raise Refused("; ".join(errors))
+            raise Refused("; ".join(error.words for error in errors))
         return data
 
     async def ask_all(
         self, document: str, variables: Mapping[str, JsonValue] | None = None, *, waits: bool = False
-    ) -> tuple[Json, list[str]]:
+    ) -> tuple[Json, list[Fault]]:
         """The same for a document of several parts: the data of those that worked, and the errors of the others."""
         client = self._slow if waits else self._quick
         try:
             answer = await client.post(PATH, {"query": document, "variables": dict(variables or {})})
         except UnicodeEncodeError:
-            raise Refused("it holds half a character, which cannot be sent") from None
+            raise Refused(HALF) from None
         body = self._body(client, answer)
-        errors = [text(obj(error).get("message")) or "an error without words" for error in items(body.get("errors"))]
+        errors = [_fault(obj(error)) for error in items(body.get("errors"))]
+        said = "; ".join(error.words for error in errors)[:300]
         if answer.status == 422:
-            raise CapabilityNotSupported(f"this engine does not know what was asked: {'; '.join(errors)[:300]}")
+            raise CapabilityNotSupported(f"this engine does not know what was asked: {said}")
         if not answer.ok:
-            raise ConnectionLost(f"{self.where} does not answer now (HTTP {answer.status}): {'; '.join(errors)[:300]}")
+            raise ConnectionLost(f"{self.where} does not answer now (HTTP {answer.status}): {said}")
         return obj(body.get("data")), errors
+
+    async def gone(self) -> bool:
+        """Is nobody there any more, or only a proxy that says so? Raises ConnectionLost where no answer comes."""
+        try:
+            answer = await self._quick.post(PATH, {"query": ALIVE})
+        except Unreachable:
+            return True
+        if answer.status in (401, 403):
+            raise Denied(f"{self.where} refuses this token now (HTTP {answer.status})")
+        return answer.status in (502, 503)
 
     def _body(self, client: Http, answer: Answer) -> Json:
         if answer.status in (200, 422) or (answer.status == 503 and "json" in answer.content_type):
@@ -79,6 +101,17 @@ class Graph:
     async def close(self) -> None:
         for client in (self._quick, self._slow, self.streams):
             await client.close()
+
+
+def why(faults: Iterable[Fault], at: str) -> str:
+    """The error of one part of a document, else one whose place is not told, "" where there is neither."""
+    found = {fault.at: fault.words for fault in faults}
+    return found.get(at) or found.get("", "")
+
+
+def _fault(error: Json) -> Fault:
+    path = items(error.get("path"))
+    return Fault(text(error.get("message")) or "an error without words", text(path[0]) if path else "")
 
 
 def authorization(token: str | None) -> dict[str, str]:

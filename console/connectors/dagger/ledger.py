@@ -36,6 +36,8 @@ class Sent:
     stage: Stage = Stage.WAITS
     error: str = ""
     response: str | None = None
+    presumed: bool = False
+    """Taken for ours by its number alone, after the answer that named it was lost."""
 
     def mail(self) -> Mail:
         """It as the session's log shows it now."""
@@ -71,7 +73,8 @@ class Ledger:
             self.highest = max(self.highest, int(number))
 
     def next_refs(self, number: int) -> list[str]:
-        return [f"#{n}" for n in range(self.highest + 1, self.highest + 1 + number)]
+        """Numbers to look for: the next one, and others ever further on, since many may have come in."""
+        return [f"#{self.highest + 2**n}" for n in range(number)]
 
     @property
     def waiting(self) -> list[Sent]:

@@ -28,12 +28,14 @@ NOTIFY: Final = (
 )
 
 
-def by_handle(abilities: Abilities) -> str:
+def by_handle(abilities: Abilities, agents: int) -> str:
+    """Who has these handles, aliased a0, a1, …; variables h0, h1, … hold them, and n0, n1, … their names."""
     wanted = " ".join(abilities.of("Agent", "id", "name", "handle", "state"))
-    return (
-        "query ByHandle($handle: String!, $name: String!) "
-        f'{{ llm(model: "{ANY_MODEL}") {{ agent(handle: $handle, name: $name) {{ {wanted} }} }} }}'
+    variables = ", ".join(f"$h{n}: String!, $n{n}: String!" for n in range(agents))
+    aliased = " ".join(
+        f'a{n}: llm(model: "{ANY_MODEL}") {{ agent(handle: $h{n}, name: $n{n}) {{ {wanted} }} }}' for n in range(agents)
     )
+    return f"query ByHandle({variables}) {{ {aliased} }}"
 
 
 def identity(abilities: Abilities) -> str:

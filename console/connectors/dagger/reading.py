@@ -31,3 +31,12 @@ def down(value: JsonValue | None, *path: str) -> JsonValue | None:
     for name in path:
         value = obj(value).get(name)
     return value
+
+
+def sendable(value: str) -> bool:
+    """Can the text go into a request? What came with half a character in it cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -13,6 +13,8 @@ from watchfloor.protocol.model import InFlight
 MOST_SPANS: Final = 100_000
 """Spans that are remembered, to find who stands above whom."""
 MOST_IN_FLIGHT: Final = 8
+MOST_BELOW: Final = 1_000
+"""Pieces of work right below one span that are remembered as unfinished."""
 
 
 @dataclass(slots=True)
@@ -23,7 +25,7 @@ class Seen:
     name: str = ""
     spans: dict[str, None] = field(default_factory=dict)
     record: StateRecord | None = None
-    subscribers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    subscribers: dict[str, Subscription] = field(default_factory=dict)
 
 
 class Roster:
@@ -35,6 +37,8 @@ class Roster:
         self._handle_of: dict[str, str] = {}
         self._running: dict[str, dict[str, Span]] = {}
         """What began right below a span of an agent and has not ended, by that span."""
+        self._over: OrderedDict[str, None] = OrderedDict()
+        """Spans that have ended. What is exported twice may come in another order."""
         self._early: OrderedDict[str, StateRecord] = OrderedDict()
         """Records of spans that were not told yet: the two streams are read side by side."""
 
@@ -60,10 +64,15 @@ class Roster:
     def _take_work(self, span: Span) -> set[str]:
         below = self._running.setdefault(span.parent, {}) if span.parent else {}
         before = span.id in below
-        if span.end is None and not span.handle:
-            below[span.id] = span
-        else:
+        if span.end is not None:
+            self._over[span.id] = None
+            self._over.move_to_end(span.id)
+            if len(self._over) > MOST_SPANS:
+                self._over.popitem(last=False)
+        if span.handle or span.id in self._over:
             below.pop(span.id, None)
+        elif before or len(below) < MOST_BELOW:
+            below[span.id] = span
         if span.parent and not below:
             del self._running[span.parent]
         handle = self._handle_of.get(span.parent)
@@ -82,7 +91,10 @@ class Roster:
                 continue
             seen = self._agent(handle)
             if isinstance(record, Subscription):
-                seen.subscribers[record.subscriber] = record.states
+                last = seen.subscribers.get(record.subscriber)
+                if last is not None and record.revision < last.revision:
+                    continue
+                seen.subscribers[record.subscriber] = record
             elif not self._note(seen, record):
                 continue
             changed.add(handle)

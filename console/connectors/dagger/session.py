@@ -9,14 +9,14 @@ from typing import Final
 
 from console.connectors.dagger import queries
 from console.connectors.dagger.abilities import Abilities
-from console.connectors.dagger.agents import SESSION_ENDED, Agent, fields, state_of
+from console.connectors.dagger.agents import SESSION_ENDED, Agent, fields, state_of, unknown_here
 from console.connectors.dagger.awaiting import Awaiting
-from console.connectors.dagger.graph import Graph, Refused
+from console.connectors.dagger.graph import Fault, Graph, Refused, why
 from console.connectors.dagger.ledger import Sent, Stage
-from console.connectors.dagger.reading import Json, down, text
+from console.connectors.dagger.reading import Json, down, sendable, text
 from console.connectors.dagger.roster import Roster
 from console.connectors.dagger.transcript import Turn, turns
-from watchfloor.errors import ConnectionFailed, StaleTarget, WatchfloorError
+from watchfloor.errors import ConnectionFailed, ConnectionLost, StaleTarget, WatchfloorError
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice
 from watchfloor.protocol.model import (
@@ -36,8 +36,13 @@ HERE: Final = "dagger-session"
 """The row of the session itself, on which an agent can be started."""
 AT_ONCE: Final = 25
 """Agents that one query reads."""
-PROBED: Final = 8
-"""Messages that one query looks for."""
+PROBED: Final = 12
+"""Messages that one query looks for, each twice as far on as the one before."""
+QUIET: Final = ("", "IDLE", "PAUSED", "FAILED", "STOPPED")
+MOST_QUIET: Final = 200
+"""Agents at rest that are read in one round: telemetry tells where something happens."""
+NO_MESSAGE: Final = "no record of message"
+"""The engine's answer where the agent exists and has no such message."""
 MOST_PARKED: Final = 24
 """Running agents whose end of turn is waited for; the others are read from time to time."""
 
@@ -85,10 +90,10 @@ class Session:
         self._graph, self.abilities, self._name = graph, abilities, name
         self._live = False
         self._offers, self._offers_waiting = abilities.of_agent(), abilities.of_agent(waits=True)
-        before, self.roster = self.roster, Roster()
+        self.roster = Roster()
         for agent in self.agents.values():
-            agent.id, agent.unreachable = None, ""
-            agent.proven = agent.proven and not before.started(agent.handle)
+            agent.id, agent.unreachable, agent.proven = None, "", False
+            agent.answered = agent.vanished = False
         self.show_session(Lifecycle.IDLE, None)
 
     def caught_up(self, before: Roster) -> None:
@@ -98,8 +103,7 @@ class Session:
             self.show(self.agents[handle])
         for handle in before.agents:
             if (agent := self.agents.get(handle)) is not None and handle not in self.roster.agents:
-                agent.over, agent.why_over = True, "its session is gone: another one answers there now"
-                self.show(agent)
+                self._is_over(agent, "its session is gone: another one answers there now")
 
     async def close(self) -> None:
         parked = list(self._parked.values())
@@ -112,9 +116,15 @@ class Session:
         """The session is over: every agent has stopped with it."""
         for agent in self.agents.values():
             if not agent.over:
-                agent.over, agent.why_over, agent.pending = True, SESSION_ENDED, None
-                self.show(agent)
+                self._is_over(agent, SESSION_ENDED)
         self.show_session(Lifecycle.STOPPED, SESSION_ENDED)
+
+    def _is_over(self, agent: Agent, why: str) -> None:
+        """The agent went with its session, and what it had not read with it."""
+        agent.over, agent.why_over, agent.pending = True, why, None
+        for sent in agent.ledger.waiting:
+            self._failed(sent, why)
+        self.show(agent)
 
     def show_session(self, lifecycle: Lifecycle, why: str | None) -> None:
         gone = lifecycle is Lifecycle.STOPPED
@@ -139,7 +149,7 @@ class Session:
         agent.owned = agent.owned or owned
         # To start one proves it as much as a span does.
         agent.proven = agent.proven or owned
-        agent.id = id or agent.id
+        agent.id = id if id and sendable(id) else agent.id
         return agent
 
     def heard_of(self, handles: Iterable[str]) -> None:
@@ -170,13 +180,21 @@ class Session:
 
     # --- reading
 
+    def _due(self) -> list[str]:
+        """Whom to read in this round: all that are busy or looked at, and some of the quiet ones by turns."""
+        alive = [agent for agent in self.agents.values() if not agent.over]
+        quiet = [agent.handle for agent in alive if agent.state in QUIET and agent.handle not in self.watched]
+        if len(quiet) <= MOST_QUIET:
+            return [agent.handle for agent in alive]
+        quiet.sort(key=lambda handle: self.agents[handle].asked)
+        later = set(quiet[MOST_QUIET:])
+        return [agent.handle for agent in alive if agent.handle not in later]
+
     async def poll(self, handles: Iterable[str] | None = None) -> None:
-        """Read the state of these agents, or of all. Raises ConnectionFailed."""
-        named = list(self.agents) if handles is None else handles
+        """Read the state of these agents, or of those that are due. Raises ConnectionFailed."""
+        named = self._due() if handles is None else list(handles)
         wanted = [agent for handle in named if not (agent := self.agents[handle]).over]
-        for agent in wanted:
-            if agent.id is None:
-                await self._find(agent)
+        await self._find([agent for agent in wanted if agent.id is None])
         found = iter([agent for agent in wanted if agent.id is not None])
         if not wanted and handles is None:
             # With nobody to read, this still tells whether the engine is there.
@@ -193,37 +211,66 @@ class Session:
                 agent.asked = asked
                 if isinstance(read, dict) and read:
                     self._take(agent, read)
-                else:
-                    agent.id, agent.unreachable = None, "; ".join(errors[:1]) or "the engine does not know it"
-                    self.show(agent)
+                    continue
+                reason = why(errors, f"a{n}")
+                agent.vanished = agent.vanished or (agent.answered and unknown_here(reason))
+                agent.forget(reason or "the engine does not know it")
+                self.show(agent)
+        alive = [agent for agent in self.agents.values() if not agent.over]
+        if alive and all(agent.vanished for agent in alive):
+            raise ConnectionLost("none of its agents is known there any more: another session may answer now")
 
-    async def _find(self, agent: Agent) -> None:
-        """Find out how the agent is addressed."""
+    async def _find(self, lost: list[Agent]) -> None:
+        """Find out how these agents are addressed."""
+        for start in range(0, len(lost), AT_ONCE):
+            agents = [agent for agent in lost[start : start + AT_ONCE] if sendable(agent.handle)]
+            data, errors = await self._ids(agents)
+            if not data and len(agents) > 1:
+                # One that cannot be had may take along all that was asked with it.
+                for agent in agents:
+                    self._found(agent, "a0", *await self._ids([agent]))
+                continue
+            for n, agent in enumerate(agents):
+                self._found(agent, f"a{n}", data, errors)
+        for agent in lost:
+            if not sendable(agent.handle):
+                agent.unreachable = "its handle holds half a character, which cannot be sent"
+                self.show(agent)
+
+    async def _ids(self, agents: list[Agent]) -> tuple[Json, list[Fault]]:
         if not self.abilities.by_handle:
-            agent.unreachable = "this engine finds no agent by its handle"
-        else:
+            return {}, [Fault("this engine finds no agent by its handle")]
+        asked: Json = {}
+        for n, agent in enumerate(agents):
             # A label, whatever becomes of half characters in it.
-            name = agent.name.encode("utf-8", "replace").decode()
-            asked: Json = {"handle": agent.handle, "name": name}
-            try:
-                data = await self.graph.ask(queries.by_handle(self.abilities), asked)
-            except Refused as refusal:
-                agent.unreachable = str(refusal)
-            else:
-                agent.id = text(down(data, "llm", "agent", "id")) or None
-                agent.unreachable = "" if agent.id is not None else "the engine gives it no id"
+            asked |= {f"h{n}": agent.handle, f"n{n}": agent.name.encode("utf-8", "replace").decode()}
+        return await self.graph.ask_all(queries.by_handle(self.abilities, len(agents)), asked) if agents else ({}, [])
+
+    def _found(self, agent: Agent, at: str, data: Json, errors: list[Fault]) -> None:
+        id = text(down(data, at, "agent", "id"))
+        agent.id = id if id and sendable(id) else None
+        agent.unreachable = "" if agent.id else why(errors, at) or "the engine gives it no id"
         if agent.id is None:
             self.show(agent)
+
+    async def look_for_unproven(self) -> None:
+        """Find out of agents that nothing has shown yet whether they exist: their mailbox tells."""
+        for agent in list(self.agents.values()):
+            if not (agent.proven or agent.over):
+                await self.find_refs(agent)
+                self.show(agent)
 
     def _take(self, agent: Agent, read: Json) -> None:
         before, was = agent.reading, agent.state
         agent.read = read
         agent.name = text(read.get("name")) or agent.name
-        agent.unreachable = ""
+        agent.unreachable, agent.answered = "", True
         agent.proven = agent.proven or agent.state not in ("IDLE", "")
-        pending = agent.pending
-        if pending is not None and agent.state != "RUNNING" and pending.overlay is Overlay.PAUSING:
+        if agent.pending is not None and agent.pending.overlay is Overlay.PAUSING and agent.pause_is_over():
             agent.pending = None
+            if agent.state == "RUNNING":
+                note = "the step has ended and it runs on: somebody called the pause off"
+                self.mirror.emit(agent.handle, Notice(at=0, text=note, code="pause_called_off"))
         if was == "FAILED" and agent.state != was:
             for sent in agent.ledger.open:
                 self.awaiting.begin(self.graph, sent)
@@ -265,6 +312,7 @@ class Session:
         self.mirror.emit(agent.handle, *agent.transcript.take(conversation, agent.ledger.ours))
         for sent in agent.ledger.read(agent.transcript.refs):
             self.mirror.emit(agent.handle, sent.mail())
+        self._check_presumed(agent, conversation)
         agent.proven = agent.proven or bool(agent.transcript.refs)
         for sent in agent.unheard:
             # An answer that was given to the message by name need not be the last word of a turn.
@@ -275,17 +323,26 @@ class Session:
         self.show(agent)
         return conversation
 
-    async def find_refs(self, agent: Agent) -> None:
-        """Find out how many messages the agent was ever sent: they are numbered without a gap."""
-        while self.abilities.looks_up and agent.id is not None:
+    async def find_refs(self, agent: Agent) -> str:
+        """Find out how many messages the agent was ever sent: they are numbered without a gap.
+
+        Returns why that cannot be told, "" where it can. Raises ConnectionFailed.
+        """
+        if agent.over or agent.id is None:
+            return agent.why_over if agent.over else agent.unreachable or "it cannot be addressed"
+        if not self.abilities.looks_up:
+            return "this engine finds no message by its number"
+        while True:
             refs = agent.ledger.next_refs(PROBED)
-            data, _ = await self.graph.ask_all(queries.look_up(refs), {"id": agent.id})
+            data, errors = await self.graph.ask_all(queries.look_up(refs), {"id": agent.id})
             there = [ref for n, ref in enumerate(refs) if down(data.get(f"m{n}"), "message", "ref")]
             for ref in there:
                 agent.ledger.saw(ref)
-            agent.proven = agent.proven or bool(there)
-            if len(there) < len(refs):
-                return
+            absent = why(errors, "m0")
+            # A mailbox that says no is one all the same.
+            agent.proven = agent.proven or bool(there) or NO_MESSAGE in absent
+            if not there:
+                return "" if NO_MESSAGE in absent or unknown_here(absent) else absent or "the engine does not say"
 
     async def message_id(self, agent: Agent, ref: str) -> str:
         data, _ = await self.graph.ask_all(queries.look_up([ref]), {"id": agent.id})
@@ -342,6 +399,19 @@ class Session:
         agent.ledger.add(sent)
         agent.proven = True
         return self.awaiting.begin(self.graph, sent)
+
+    def _check_presumed(self, agent: Agent, conversation: list[Turn]) -> None:
+        """Of messages that were taken for ours by their number alone: are they?"""
+        for turn in conversation:
+            sent = agent.ledger.entries.get(turn.ref)
+            if sent is None or not sent.presumed:
+                continue
+            sent.presumed = turn.said != sent.text
+            if sent.presumed:
+                del agent.ledger.entries[turn.ref]
+                self.awaiting.end(sent)
+                note = f"{turn.ref} is of somebody else; whether the message that was lost arrived is not known"
+                self.mirror.emit(agent.handle, Notice(at=0, level=Level.WARNING, key=f"{turn.ref}/other", text=note))
 
     def _delivered(self, sent: Sent, word: str) -> None:
         agent = self.agents[sent.handle]

@@ -86,6 +86,8 @@ class Transcript:
         self._cuts = 0
         self._reseeded_by_us: tuple[ReseedMode, str] | None = None
         self._sure = False
+        self.spoken: tuple[str, ...] | None = None
+        """Digests of the conversation as it was last read, without system prompts; None before that."""
         self.turns = 0
         """Turns that have ended: answers of the agent that call no tool."""
         self.refs: frozenset[str] = frozenset()
@@ -120,6 +122,7 @@ class Transcript:
             key = f"{self._handle}/{self._cuts}/{place}/{digests[place]}"
             events += _events(conversation[place], key, ours)
         self._told = digests
+        self.spoken = tuple(turn.digest for turn in conversation if turn.role != "SYSTEM")
         self._replies = {turn.said for turn in conversation if turn.role == "ASSISTANT"}
         self.turns = sum(1 for turn in conversation if turn.role == "ASSISTANT" and not _calls(turn))
         self.refs = frozenset(turn.ref for turn in conversation if turn.ref)

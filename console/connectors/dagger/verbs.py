@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from console.connectors.dagger import queries, reseeding
 from console.connectors.dagger.abilities import ATTACH, SPAWN
-from console.connectors.dagger.agents import Agent
-from console.connectors.dagger.graph import Refused
+from console.connectors.dagger.agents import Agent, unknown_here
+from console.connectors.dagger.graph import HALF, Refused
 from console.connectors.dagger.ledger import Sent
 from console.connectors.dagger.lost import Lost
 from console.connectors.dagger.reading import Json, down, obj, text
 from console.connectors.dagger.rebuild import CannotRebuild
 from console.connectors.dagger.session import HERE, Session
-from watchfloor.errors import ConnectionFailed, ConnectionLost
+from watchfloor.errors import ConnectionFailed, ConnectionLost, Unreachable
 from watchfloor.foreign import Handled
 from watchfloor.protocol.frames import (
     Command,
@@ -34,8 +34,9 @@ from watchfloor.words import OutcomeKind, Overlay, Primitive
 
 DELIVERED_IN_S: Final = 0.5
 """Seconds that the outcome of a message waits for its delivery, which is mostly known at once."""
-_UNKNOWN_HERE: Final = ("has no runtime", "no object with id", "no record of")
 _FORBIDDEN: Final = (
+    "has a suspended turn",
+    HALF,
     "is stopped",
     "is mid-turn",
     "cannot subscribe",
@@ -46,7 +47,7 @@ _FORBIDDEN: Final = (
 
 def refused(reason: str) -> Handled:
     """What an error of the engine means. One that is not known says nothing of what was done before it."""
-    if any(word in reason for word in _UNKNOWN_HERE):
+    if unknown_here(reason):
         return Handled(OutcomeKind.STALE_TARGET, reason=reason)
     known = any(word in reason for word in _FORBIDDEN)
     return Handled(OutcomeKind.INVALID if known else OutcomeKind.UNKNOWN, reason=reason)
@@ -62,7 +63,7 @@ class Verbs:
     async def execute(self, command: Command, by: str) -> Handled:
         """See `ForeignSource.execute`."""
         if command.session == HERE:
-            return await self._on_session(command)
+            return await self._on_session(command, by)
         agent = self._session.known(command.session)
         try:
             match command.do:
@@ -73,8 +74,7 @@ class Verbs:
                 case DoPause(interrupt=interrupt):
                     return await self._pause(agent, by, interrupt)
                 case DoResume():
-                    agent.pending = None
-                    return await self._plain(agent, Primitive.RESUME, queries.RESUME, by)
+                    return await self._resume(agent, by)
                 case DoStop(kill=kill):
                     return await self._stop(agent, by, kill)
                 case DoReseed() as do:
@@ -96,7 +96,7 @@ class Verbs:
     ) -> Handled:
         lost = Lost(primitive, agent.handle, by, self._session.mirror.now())
         await self._once(lost, self._session.graph.ask(document, {"id": agent.id}, waits=True))
-        await self._read(agent)
+        await self._read(agent, lost)
         info: JsonObject = {"state": agent.state.lower()}
         return Handled(OutcomeKind.APPLIED, info={**info, "noop": True} if noop else info)
 
@@ -104,7 +104,14 @@ class Verbs:
         noop = agent.state == "PAUSED" and not interrupt
         done = await self._plain(agent, Primitive.PAUSE, queries.pause(interrupt=interrupt), by, noop=noop)
         if agent.state == "RUNNING":
+            agent.paused_at, agent.ran_on = agent.reading, 0
             self._overlay(agent, Overlay.PAUSING, by)
+        return done
+
+    async def _resume(self, agent: Agent, by: str) -> Handled:
+        done = await self._plain(agent, Primitive.RESUME, queries.RESUME, by)
+        # A pause that had not landed is called off by it.
+        self._overlay(agent, None, by)
         return done
 
     async def _stop(self, agent: Agent, by: str, kill: bool) -> Handled:
@@ -131,7 +138,7 @@ class Verbs:
         if replies and not session.abilities.has("Agent.send", "replyTo"):
             return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason="this engine takes no answers to a message")
         # Should the answer be lost, only what came after this number can be the message.
-        await session.find_refs(agent)
+        await self._before(session.find_refs(agent))
         lost = Lost(primitive, agent.handle, by, session.mirror.now(), text=words, highest=agent.ledger.highest)
         variables: Json = {"id": agent.id, "message": words}
         if replies:
@@ -174,7 +181,7 @@ class Verbs:
 
     async def _reseed(self, agent: Agent, do: DoReseed, by: str) -> Handled:
         session = self._session
-        await session.poll([agent.handle])
+        await self._before(session.poll([agent.handle]))
         self._overlay(agent, Overlay.RESEEDING, by)
         try:
             try:
@@ -186,7 +193,7 @@ class Verbs:
                 return Handled(OutcomeKind.UNDELIVERED, reason=str(fault))
             lost = Lost(
                 Primitive.RESEED, agent.handle, by, session.mirror.now(),
-                mode=do.mode, target=built.target, model=built.model,
+                mode=do.mode, before=agent.transcript.spoken, target=built.target, model=built.model,
             )  # fmt: skip
             async with agent.reading_on:
                 # Whatever comes of it: a cut that shows next is ours.
@@ -194,7 +201,7 @@ class Verbs:
                 await self._once(lost, session.graph.ask(queries.RESEED, {"id": agent.id, "llm": built.id}))
                 agent.transcript.reseeded(do.mode, by)
             agent.pending = None
-            await self._read(agent, conversation=True)
+            await self._read(agent, lost, conversation=True)
             return Handled(OutcomeKind.APPLIED, info={"mode": do.mode.value, "state": agent.state.lower()})
         finally:
             self._overlay(agent, None, by)
@@ -224,28 +231,30 @@ class Verbs:
 
     # --- the session's own acts
 
-    async def _on_session(self, command: Command) -> Handled:
+    async def _on_session(self, command: Command, by: str) -> Handled:
         do = command.do
         if not isinstance(do, DoAct):
             return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason="this is the session itself, and no agent")
         given = {name: text(value).strip() for name, value in do.fields.items()}
         try:
             if do.act == SPAWN:
-                return await self._spawn(given)
+                return await self._spawn(given, by)
             if do.act == ATTACH:
                 return await self._attach(given.get("agent", ""), given.get("name", ""))
         except Refused as refusal:
             return refused(str(refusal))
         return Handled(OutcomeKind.INVALID, reason=f"there is no act {do.act}")
 
-    async def _spawn(self, given: dict[str, str]) -> Handled:
+    async def _spawn(self, given: dict[str, str], by: str) -> Handled:
         model, system = given.get("model", ""), given.get("system", "")
         variables: Json = {"name": given.get("name") or None}
         if model:
             variables["model"] = model
         if system:
             variables["system"] = system
-        data = await self._session.graph.ask(queries.spawn(model=bool(model), system=bool(system)), variables)
+        lost = Lost(Primitive.ACT, HERE, by, self._session.mirror.now())
+        asked = self._session.graph.ask(queries.spawn(model=bool(model), system=bool(system)), variables)
+        data = await self._once(lost, asked)
         llm = obj(data.get("llm"))
         return await self._born(text(down(llm, "withSystemPrompt", "spawn") if system else llm.get("spawn")))
 
@@ -266,15 +275,17 @@ class Verbs:
         return Handled(OutcomeKind.APPLIED, info={"session": handle, "seen": agent.proven})
 
     async def _born(self, id: str) -> Handled:
-        """A new agent has this id."""
+        """A new agent has this id. That nothing more can be read of it now takes nothing from that."""
         session = self._session
-        named = obj((await session.graph.ask(queries.identity(session.abilities), {"id": id})).get("node"))
-        handle = text(named.get("handle"))
-        if not handle:
-            return Handled(OutcomeKind.APPLIED, info={"id": id})
-        session.add(handle, text(named.get("name")), owned=True, id=id)
-        await session.poll([handle])
-        return Handled(OutcomeKind.APPLIED, info={"session": handle})
+        for _ in range(2):
+            try:
+                named = obj((await session.graph.ask(queries.identity(session.abilities), {"id": id})).get("node"))
+            except (Refused, ConnectionFailed):
+                continue
+            if handle := text(named.get("handle")):
+                await self._read(session.add(handle, text(named.get("name")), owned=True, id=id))
+                return Handled(OutcomeKind.APPLIED, info={"session": handle})
+        return Handled(OutcomeKind.APPLIED, info={"id": id})
 
     # --- what all have in common
 
@@ -289,11 +300,24 @@ class Verbs:
             self._lost(lost)
             raise
 
-    async def _read(self, agent: Agent, *, conversation: bool = False) -> None:
+    async def _before(self, asked: Awaitable[Any]) -> None:
+        """What has to be read before a verb. Where that cannot be read, nothing was sent."""
+        try:
+            await asked
+        except ConnectionLost as fault:
+            raise Unreachable(f"not sent: {fault}") from None
+
+    async def _read(self, agent: Agent, lost: Lost | None = None, *, conversation: bool = False) -> None:
         """The state after a verb. That it cannot be read now takes nothing from what the verb did."""
         try:
             await self._session.poll([agent.handle])
             if conversation:
                 await self._session.follow(agent)
         except ConnectionFailed:
+            self._session.show(agent)
             self._session.wants(agent.handle)
+        except asyncio.CancelledError:
+            # Nobody is told any more that it was answered: to be looked up like one whose answer was lost.
+            if lost is not None:
+                self._lost(lost)
+            raise

@@ -28,7 +28,7 @@ def documents(can: Abilities) -> dict[str, str]:
     offered, modes = can.of_agent(), can.modes()
     possible: list[tuple[object, str, str]] = [
         (can.has("Query.version"), "version", queries.VERSION),
-        (can.by_handle, "by_handle", queries.by_handle(can)),
+        (can.by_handle, "by_handle", queries.by_handle(can, 3)),
         (can.knows_agents, "poll", queries.poll(can, 3)),
         (can.reads_messages, "transcript", queries.transcript(can)),
         (can.reads_messages, "messages", queries.conversation(queries.messages(can))),

@@ -51,7 +51,8 @@ def test_the_roster_made_of_them() -> None:
     assert (seen.name, seen.record and seen.record.state) == ("triage", "RUNNING")
     for data in logs[1:]:
         roster.take_records(records(data))
-    assert (seen.record and seen.record.state, seen.subscribers) == ("STOPPED", {"h2": ("FAILED", "IDLE")})
+    assert (seen.record and seen.record.state, list(seen.subscribers)) == ("STOPPED", ["h2"])
+    assert seen.subscribers["h2"].states == ("FAILED", "IDLE")
     assert roster.started(HANDLE)
     assert not roster.started("another")
 

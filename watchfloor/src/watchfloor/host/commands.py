@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import OrderedDict
 from typing import Final
 
@@ -180,4 +181,5 @@ def _decision(command: Command, core: HostedSession) -> dict[str, object]:
 
 
 def _fingerprint(command: Command) -> bytes:
-    return hashlib.sha256(command.model_dump_json().encode("utf-8", "replace")).digest()
+    # Not pydantic's own JSON: an argument of a command line may hold half a character, which that cannot write.
+    return hashlib.sha256(json.dumps(command.model_dump(mode="json"), sort_keys=True).encode()).digest()
