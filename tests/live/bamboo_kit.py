@@ -19,12 +19,19 @@ from tests.fixtures.bamboo.peer import Peer, find_binary
 
 API = "/api/v1"
 NEW, OLD = "2026.11.1", "2026.9.20"
+ASKS_FOR_CHILDREN = "2026.7.20"
+"""The newest version that has a person decide for children, where it lies beside the others."""
 # Found before any test gives the process folders of its own.
 _PEERS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "watchfloor-peers"
 _PLACES = {NEW: _PEERS / "bamboo" / "bin" / "bamboo", OLD: _PEERS / f"bamboo-{OLD}" / "bin" / "bamboo"}
 PROGRAMS = {line: place for line, place in _PLACES.items() if os.access(place, os.X_OK)}
 if (found := find_binary()) is not None:
     PROGRAMS.setdefault("on PATH", Path(found))
+_OLDER = _PEERS / f"bamboo-{ASKS_FOR_CHILDREN}" / "bin" / "bamboo"
+needs_older_bamboo = pytest.mark.skipif(
+    not os.access(_OLDER, os.X_OK),
+    reason=f"no bamboo {ASKS_FOR_CHILDREN} is installed: run sh tests/peers/bamboo_install.sh {ASKS_FOR_CHILDREN}",
+)
 needs_bamboo = pytest.mark.skipif(not PROGRAMS, reason="no bamboo is installed: run make peer-bamboo (it takes long)")
 each_line = pytest.mark.parametrize("line", list(PROGRAMS) or ["none"])
 
@@ -70,7 +77,7 @@ async def live(line: str) -> AsyncIterator[Live]:
     """A server of a line that is installed, with a home of its own."""
     server, url = model.start()
     with TemporaryDirectory(prefix="bam-", ignore_cleanup_errors=True) as folder:
-        peer = Peer(str(PROGRAMS[line]), Path(folder), url)
+        peer = Peer(str(PROGRAMS.get(line, _OLDER)), Path(folder), url)
         try:
             peer.start()
             yield Live(peer, lambda name: server.gate(name).set())

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds a bamboo server outside of this folder, which takes about half an hour; a second run returns at once.
+# Another version than the usual one can be named.
 set -eu
 
-version=2026.9.20
+version="${1:-2026.9.20}"
 folder="${XDG_CACHE_HOME:-$HOME/.cache}/watchfloor-peers/bamboo-$version"
 [ -x "$folder/bin/bamboo" ] && exit 0
 

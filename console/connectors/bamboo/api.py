@@ -22,7 +22,7 @@ COOKIE: Final = "bamboo_access_verified"
 PAGE: Final = 200
 PAGES: Final = 1000
 LISTINGS: Final = 3
-"""How often the pages are gone through where sessions are missing in them."""
+"""How often the pages are gone through where their sessions become others meanwhile."""
 _DEVICE: Final = re.compile(r"(bamboo_[0-9a-f]{12}):(bd1_[0-9a-f]{32})")
 _NO_SESSION: Final = "session not found"
 
@@ -193,16 +193,18 @@ class Api:
 
     async def sessions(self) -> list[Json]:
         """All sessions, newest first."""
-        found: dict[str, Json] = {}
-        for _ in range(LISTINGS):
-            total = await self._list(found)
-            if total is None or len(found) >= total:
-                break
+        for _ in range(LISTINGS - 1):
+            found, steady = await self._list()
+            if steady:
+                return list(found.values())
+        found, _ = await self._list()
         return list(found.values())
 
-    async def _list(self, found: dict[str, Json]) -> int | None:
-        """Go through all pages once; how many sessions there are, as the server says it. One that is deleted meanwhile
-        lets another slip from a page that is still to come into one that was read."""
+    async def _list(self) -> tuple[dict[str, Json], bool]:
+        """Go through all pages once; False where their number changed meanwhile: one that is deleted lets another slip
+        from a page that is still to come into one that was read."""
+        found: dict[str, Json] = {}
+        totals: set[int | None] = set()
         offset = 0
         for _ in range(PAGES):
             answer = await self.ask("GET", f"{BASE}/sessions?limit={PAGE}&offset={offset}")
@@ -211,8 +213,9 @@ class Api:
             listed = answer.json()
             page = each({"sessions": listed}, "sessions") if isinstance(listed, list) else each(listed, "sessions")
             found |= {id: info for info in page if (id := text(info, "id")) is not None}
+            totals.add(number(listed, "total"))
             following = number(listed, "next_offset")
             if following is None or following <= offset:
-                return number(listed, "total")
+                return found, len(totals) == 1
             offset = following
         raise ConnectionLost(f"{self.where} lists sessions without an end")
