@@ -146,6 +146,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
         Primitive.ANSWER,
         footer=True,
     ),
+    Action(
+        "claim",
+        ("c",),
+        "claim",
+        "tell other operators that you take this request, or let go of it: advice, never a lock",
+        Group.DECIDE,
+    ),
     _steer("send", "s", "send", "write a message to the agent", Primitive.SEND),
     _steer("pause", "p", "pause", "pause where the agent next can", Primitive.PAUSE),
     _steer("pause_now", "P", "pause now", "pause, and cut off what runs", Primitive.PAUSE, detail="interrupt"),

@@ -69,6 +69,9 @@ _BEHIND_THE_FIRST_PAINT: Final = (
     "console.hub.deciding",
 )
 
+ATTENDS_S: Final = 0.2
+"""Seconds between two looks at which card is open."""
+
 _TURNS_IN_S: Final = 1.0
 """Seconds within which an event loop that still turns has let go of the sources."""
 
@@ -462,6 +465,17 @@ class Watchfloor(App[int]):
         if self._discovery is not None:
             self._looking = self.run_worker(partial(self._discovery.run, self.hub), exit_on_error=True)
         self._collector.take_over(self._clock())
+        if self.hub.showing is None:
+            self.set_interval(ATTENDS_S, self._attend)
+
+    @property
+    def _floor(self) -> FleetScreen | None:
+        """The topmost screen on which requests are decided."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, FleetScreen)), None)
+
+    def _attend(self) -> None:
+        floor = self._floor
+        self.hub.attend(floor.attended if floor is not None else None)
 
     def panic(self, *renderables: RenderableType) -> None:
         """End with a failure. What the toolkit would print of it is not printed; `run` raises it instead."""

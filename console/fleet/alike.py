@@ -16,6 +16,7 @@ from console.fleet.decide import option_deny, option_once, undecidable
 from console.fleet.facts import OptionFact, RequestFact, RequestKey
 from console.fleet.former import in_doubt, standing, state_words
 from console.fleet.gate import Greyed, Hidden, can, unoffered
+from console.fleet.presence import taken_by
 from console.fleet.risk.actions import request_risks
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
@@ -157,8 +158,8 @@ def _decidable(store: Store, session: Session, request: Request, now: int, read_
         return Clean(f"its source takes no decision by id: {NOT_TOGETHER}")
     if in_doubt(store, request.key, now) is not None:
         return Clean(f"a decision of yours may have been taken: {NOT_TOGETHER}")
-    if request.claimed_by:
-        return Clean(f"claimed by {request.claimed_by}: {NOT_TOGETHER}")
+    if other := taken_by(store, request):
+        return Clean(f"claimed by {other}: {NOT_TOGETHER}")
     return NOTHING
 
 

@@ -10,6 +10,7 @@ from console.fleet import from_session, from_source, trail
 from console.fleet.changes import Changes
 from console.fleet.evidence import Scene
 from console.fleet.facts import (
+    AloneFact,
     BeatFact,
     ContactFact,
     EventsFact,
@@ -50,6 +51,7 @@ _HANDLERS: Final[Mapping[type, Callable[[Store, Any, int, Changes], None]]] = Ma
         SummaryFact: from_session.summary,
         RequestFact: from_session.request,
         PresenceFact: from_session.presence,
+        AloneFact: from_source.alone,
         HoleFact: from_session.hole,
         GoneFact: from_session.gone,
         KeptFact: from_session.kept,

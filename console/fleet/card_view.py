@@ -14,6 +14,7 @@ from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, 
 from console.fleet.former import ago_words, doubt_words, in_doubt, standing
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
+from console.fleet.presence import presence_segments
 from console.fleet.state import Request, Session, Source
 from console.fleet.store import Store
 from console.fleet.wording import Segment, clock_time, elapsed, name_by_key, name_of
@@ -196,10 +197,7 @@ def _flags(
     word = session.track.state(now).word
     if word not in (Continuity.WHOLE, Continuity.ARRIVAL_ORDER):
         flags.append((Clean(f"continuity: {session.track.state(now)}"), "attention"))
-    if request.looking:
-        flags.append((Clean(f"also looking: {', '.join(request.looking)}"), "quiet"))
-    if request.claimed_by:
-        flags.append((Clean(f"claimed by {request.claimed_by}"), "attention"))
+    flags += presence_segments(store, request)
     return tuple(flags)
 
 

@@ -352,9 +352,17 @@ class OutcomeFact(NamedTuple):
 
 
 class PresenceFact(NamedTuple):
+    """Who else looks at an open request, and who has claimed it."""
+
     key: RequestKey
     looking: tuple[Clean, ...]
     claimed_by: Clean | None
+
+
+class AloneFact(NamedTuple):
+    """The source keeps no presence: it is of no use to tell it who looks at what, or who takes it."""
+
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +397,7 @@ Fact = (
     | WatchingFact
     | OutcomeFact
     | PresenceFact
+    | AloneFact
     | FaultFact
 )
 

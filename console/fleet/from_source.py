@@ -6,6 +6,7 @@ from typing import Final
 
 from console.fleet.changes import Changes
 from console.fleet.facts import (
+    AloneFact,
     BeatFact,
     ContactFact,
     FaultFact,
@@ -33,6 +34,7 @@ def contact(store: Store, fact: ContactFact, now: int, changes: Changes) -> None
     elif fact.contact is Contact.LOST and source.lost_since is None:
         source.lost_since = fact.local_at
         _broke(store, source, changes)
+        _unwatched(store, source, changes)
     # What the source said before it hung up tells more than that it did.
     why = fact.why if fact.contact is Contact.LIVE else source.fatal or fact.why
     source.contact, source.why, source.tries, source.retry_at = fact.contact, why, fact.tries, fact.retry_at
@@ -59,7 +61,22 @@ def welcome(store: Store, fact: WelcomeFact, now: int, changes: Changes) -> None
     store.set_clock(source, fact.ahead_ms)
     source.welcomed, source.listed, source.follows_all = True, False, False
     source.named.clear()
+    source.alone = False
+    _unwatched(store, source, changes)
     store.noted(source, changes)
+
+
+def _unwatched(store: Store, source: Source, changes: Changes) -> None:
+    """Who looks at its requests is not known any more, or will be told anew where there is anybody."""
+    for request in store.queue.requests:
+        if request.key.source == source.name and (request.looking or request.claimed_by is not None):
+            request.looking, request.claimed_by = (), None
+            request.version += 1
+            changes.requests.add(request.key)
+
+
+def alone(store: Store, fact: AloneFact, now: int, changes: Changes) -> None:
+    store.source(fact.source, changes).alone = True
 
 
 def beat(store: Store, fact: BeatFact, now: int, changes: Changes) -> None:

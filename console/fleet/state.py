@@ -79,6 +79,8 @@ class Source:
     """It was followed on an earlier connection, so that later watches go on from there."""
     through: int = 0
     """Events up to this position are the past of the present watch."""
+    alone: bool = False
+    """It has said that it keeps no presence: who looks at what is not to be told it."""
     pos: int = 0
     """Position of the newest event that was applied."""
     head: int = 0

@@ -24,6 +24,8 @@ from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Contact, EffectState, OutcomeKind
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from console.audit import Audit
     from console.connectors.supervisor import Item
     from console.hub.deciding import Deciding
@@ -77,7 +79,7 @@ class Hub:
         self._on_changes = on_changes
         self._book = Book(audit, by)
         self._deciding = self._at_work(policies) if policies and not read_only else None
-        self._detail = Detail(steady, self.send, self._reachable)
+        self._detail = Detail(steady, self.send, self._reachable, self._hears)
         self._past = Past(journal, self.fleet, self._take, passing)
         self._lines = Lines(clock, self._detail, self._past, take=self._take, on_items=on_items, given_up=self._give_up)
         self._unsent: dict[str, Gated] = {}
@@ -91,6 +93,11 @@ class Hub:
     def audit_fault(self) -> str | None:
         """Why interventions cannot be written down, in one line; None while they can."""
         return self._audit.fault
+
+    @property
+    def audit_folder(self) -> Path:
+        """Where the audit files of this machine are."""
+        return self._audit.path.parent
 
     @property
     def not_kept(self) -> str:
@@ -181,6 +188,33 @@ class Hub:
         """
         self._detail.look(key, opened=opened)
         self._past.look(key)
+
+    def attend(self, key: RequestKey | None) -> None:
+        """The card of this request is open, or none is: other operators of its source are told, unless this console
+        only watches. May be called as often as the screen is painted."""
+        if not self.read_only:
+            self._detail.attend(key)
+
+    def claim(self, key: RequestKey, *, release: bool = False) -> None:
+        """Tell the other operators of its source that this one takes the request, or lets go of it: advice to them,
+        never a lock. Nothing is sent where `unclaimable` says why.
+        """
+        if not self.unclaimable(key):
+            self._detail.claim(key, release=release)
+
+    def unclaimable(self, key: RequestKey) -> str:
+        """Why nobody could be told that the operator takes the request; "" where they can."""
+        request, source = self.fleet.requests.get(key), self.fleet.sources.get(key.source)
+        if self.read_only:
+            return "this console only watches"
+        if request is None or not request.open:
+            return "it has ended"
+        if source is None or not source.live or key.source not in self._lines:
+            return "its source is not heard"
+        return "its host does not tell other operators" if source.alone else ""
+
+    def _hears(self, name: str) -> bool:
+        return name in self._lines and self.heard(name) and not self.fleet.sources[name].alone
 
     async def older(self, key: SessionKey, before: int, *, wait_s: float) -> OlderPage:
         """Events of a session before number `before`, as the journal or else its source keeps them.

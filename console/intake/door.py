@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from console.fleet.facts import (
     NO_TIME,
+    AloneFact,
     BeatFact,
     ContactFact,
     EventsFact,
@@ -34,6 +35,7 @@ from console.intake.bounds import (
     line,
     size,
 )
+from console.intake.doubles import member_twice, sessions_twice, unknown_kinds
 from console.intake.events import event_facts
 from console.intake.outcomes import outcome_info
 from console.intake.profiles import profile_fact
@@ -80,15 +82,17 @@ class Intake:
         if isinstance(arrival, Unreadable):
             return self._unreadable(arrival.bad)
         frame, bad = arrival.frame, arrival.bad
+        if type(frame) is f.RequestFrame and arrival.raw is not None and (name := member_twice(arrival.raw)):
+            bad = (*bad, Bad(f"{name[:KEEP_ID]} stands in it twice", arrival.raw[:KEEP_RAW].decode(errors="replace")))
         facts = self.frame(frame, bad)
         if not bad:
             return facts
         # An event whose place is known stands in the log as `raw`, with the reason.
         events = frame.events if isinstance(frame, f.Events | f.Page) else ()
-        in_log = sum(type(event) is e.Raw for event in events) >= len(bad)
+        in_log = sum(type(event) is e.Raw for event in events) >= sum(not one.mended for one in bad)
         for one in bad:
             session = one.session if one.session is not None else getattr(frame, "session", None)
-            facts.append(self._fault(one.reason, one.raw, session=session, in_log=in_log))
+            facts.append(self._fault(one.reason, one.raw, session=session, in_log=in_log or one.mended))
         return facts
 
     def arrivals(self, arrivals: Iterable[Arrival]) -> list[Fact]:
@@ -101,8 +105,8 @@ class Intake:
         if handler is None:
             return []
         session = getattr(frame, "session", None)
-        if isinstance(session, str) and len(session) > KEEP_ID:
-            return [self._fault(f"a session with an id of {size(len(session))}")]
+        if isinstance(session, str) and not 0 < len(session) <= KEEP_ID and not isinstance(frame, f.Error):
+            return [self._fault(_unnamed(session))]
         reading = Reading()
         facts = handler(self, frame, reading, bad)
         if reading.odd:
@@ -175,8 +179,8 @@ class Intake:
         unread = {one.session: one.fields for one in bad if one.session is not None}
         facts: list[Fact] = []
         for summary in frame.sessions:
-            if len(summary.id) > KEEP_ID:
-                facts.append(self._fault(f"a session with an id of {size(len(summary.id))}"))
+            if not 0 < len(summary.id) <= KEEP_ID:
+                facts.append(self._fault(_unnamed(summary.id)))
                 continue
             given = summary.model_fields_set
             if summary.id not in self._named:
@@ -187,6 +191,8 @@ class Intake:
             facts.append(SummaryFact(self._key(summary.id), summary_fields(summary, given, r)))
             if r.odd > odd:
                 r.whose = summary.id
+        for id in sessions_twice(frame.sessions):
+            facts.append(self._fault("two sessions with one id: they are shown as one", session=id))
         if frame.listed:
             facts.append(ListedFact(self.source))
         return facts
@@ -212,7 +218,12 @@ class Intake:
         return [WatchingFact(self.source, frame.session, from_pos, through)]
 
     def _events(self, frame: f.Events, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
-        return [self._taken(frame, r, stored=False)]
+        facts: list[Fact] = [self._taken(frame, r, stored=False)]
+        unknown, kind = unknown_kinds(frame.events)
+        if unknown:
+            reason = f"events of an unknown kind: {kind[:KEEP_ID]}"
+            facts.append(self._fault(reason, session=frame.session, count=unknown, in_log=True))
+        return facts
 
     def _page(self, frame: f.Page, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         return [self._taken(frame, r, stored=True)]
@@ -258,6 +269,9 @@ class Intake:
         ]
 
     def _error(self, frame: f.Error, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
+        if frame.code is f.ErrorCode.UNSUPPORTED and frame.about in _PRESENCE and not frame.fatal:
+            # An older host: that nobody hears who looks is no fault of anything.
+            return [AloneFact(self.source)]
         about = f" (about {frame.about[:KEEP_ID]})" if frame.about else ""
         reason = f"{frame.code.value}: {frame.message}{about}"
         return [self._fault(reason, session=frame.session, told=True, fatal=frame.fatal)]
@@ -289,10 +303,16 @@ _FRAMES: Final[Mapping[type, Callable[[Intake, Any, Reading, Sequence[Bad]], lis
 }
 """A reply answers whoever asked and tells the fleet nothing."""
 
+_PRESENCE: Final = frozenset({"looking", "claim"})
+
 
 _SESSION: Final = re.compile(r'"session"\s*:\s*"([^"\\]{1,1024})"')
 _ID: Final = re.compile(r'"id"\s*:\s*"([^"\\]{1,1024})"')
 _ASKS: Final = re.compile(r'"type"\s*:\s*"request"')
+
+
+def _unnamed(session: str) -> str:
+    return f"a session with an id of {size(len(session))}" if session else "a session without an id"
 
 
 def _found(pattern: re.Pattern[str], raw: str) -> str | None:

@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import Final
 
 from console.fleet.arrangement import GROUPINGS, Grouping
+from console.fleet.facts import RequestKey
 from console.fleet.filter import FilterError
 from console.fleet.order import Sort
+from console.fleet.presence import ours
 from console.fleet.search import TIMES, Level
 from console.kept_view import View
 from console.screens.arranging import ARRANGES, Arranging
@@ -110,6 +112,29 @@ class Reading(Arranging):
         """Show less of the log, or all of it again."""
         self.say(_LEVELS[self._board.book.next_level()])
 
+    # -------------------------------------------------------------- for other operators
+
+    @property
+    def attended(self) -> RequestKey | None:
+        """The request that the operator reads on its card; None where none is open, or nothing waits on it any more."""
+        shown = self._sight.shown
+        request = self._hub.fleet.requests.get(shown.key) if shown is not None else None
+        return request.key if request is not None and request.open and not self._board.covered else None
+
+    def claim(self) -> None:
+        """Tell other operators that this one takes the request, or lets go of it."""
+        request = self.in_sight
+        if request is None:
+            self.say("nothing waits here that could be claimed")
+        elif why := self._hub.unclaimable(request.key):
+            self.say(f"not claimed: {why}", "attention")
+        else:
+            release = ours(self._hub.fleet, request)
+            self._hub.claim(request.key, release=release)
+            self.say(
+                "let go of: others may take it" if release else "claimed: others are told, and may still decide it"
+            )
+
     # -------------------------------------------------------------- from one time to the next
 
     def view(self) -> View:
@@ -155,6 +180,7 @@ READS: Final[Mapping[str, Callable[[Reading], None]]] = MappingProxyType(
         **ARRANGES,
         "filter": lambda screen: screen.open_line(),
         "look_for": lambda screen: screen.look_through(),
+        "claim": lambda screen: screen.claim(),
         "find_next": lambda screen: screen.find(back=False),
         "find_before": lambda screen: screen.find(back=True),
         "to_time": lambda screen: screen.ask_time(),

@@ -85,7 +85,7 @@ def test_doubts_stand_on_the_card(host: ScriptedHost) -> None:
         "one decision settles this and 1 more at once",
         "unconfirmed: its source does not list what is open",
         "continuity: not followed",
-        "also looking: ann",
+        "ann looks at this card",
     ]
 
 
