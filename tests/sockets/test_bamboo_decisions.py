@@ -13,7 +13,7 @@ from tests.peers.bamboo_deciding import error
 from tests.peers.bamboo_desk import BambooDesk, desk
 from tests.peers.bamboo_http import Asked, Reply
 from tests.peers.bamboo_server import ANCIENT_LINE, NEW_LINE, OLD_LINE, FakeBamboo, fake_bamboo
-from tests.sockets.bamboo_kit import ASK_NAME, ASK_PLAN, SAY, TOUCH, Fault, begin, called, native
+from tests.sockets.bamboo_kit import ASK_NAME, ASK_PLAN, SAY, TOUCH, Fault, begin, called, go_on, native
 from watchfloor.protocol.events import Message, RequestResolved, Speaker, ToolResult, ToolStatus
 from watchfloor.protocol.frames import DoApprove
 from watchfloor.words import Lifecycle, OptionKind, OutcomeKind, RequestKind, RequestState
@@ -221,6 +221,21 @@ async def test_what_somebody_else_decided_is_asked_no_more(server: FakeBamboo) -
         late = await seen.do(session.id, DoApprove(request=subject.id, option="allow_once", digest=request.digest))
         assert (late.outcome, late.decided) == (OutcomeKind.ALREADY_DECIDED, decision)
     assert called(server, "/permission-decisions") == []
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_the_plan_that_is_asked_about_is_told_with_the_question(server: FakeBamboo, early: bool) -> None:
+    session = server.world.create("Planner")
+    if early:
+        go_on(server, session, ASK_PLAN, SAY)
+        assert session.task is not None
+        await session.task
+    async with desk(server.url) as seen:
+        if not early:
+            go_on(server, session, ASK_PLAN, SAY)
+        request, subject = await seen.asked(session.id)
+        assert subject.fields[0].label == "Plan ready."
+        assert request.about == "plan: Look."
 
 
 async def test_how_a_question_was_answered_elsewhere_is_told(server: FakeBamboo) -> None:

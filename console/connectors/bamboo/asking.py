@@ -10,7 +10,7 @@ from console.connectors.bamboo.gates import Sessions
 from console.connectors.bamboo.history import Choice
 from console.connectors.bamboo.requests import request_of, source_id
 from console.connectors.bamboo.state import Ended, Session, Want
-from console.connectors.web.reading import Json, text
+from console.connectors.web.reading import Json, millis, text
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.model import Decision
 from watchfloor.words import RequestState
@@ -42,7 +42,9 @@ class Asking:
         id = session.asked or (f"{source}#{ended.times + 1}" if ended is not None else source)
         session.pending, session.asked = pending, id
         self._feed.show(session)
-        request = request_of(session.id, id, pending, now=now, permission_calls=session.permission_calls)
+        # The server does not say since when it asks. A session that waits has done nothing since.
+        since = min(millis(session.info, "last_activity_at") or now, now)
+        request = request_of(session.id, id, pending, now=since, permission_calls=session.permission_calls)
         self._mirror.ask(session.id, request)
 
     @contextmanager

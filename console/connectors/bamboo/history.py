@@ -143,6 +143,15 @@ def choice_in(messages: Sequence[Json], call: str, generation: str | None, *, pe
     return Choice(words, OptionKind.DENY if words.casefold() == "deny" else OptionKind.ALLOW, None, None)
 
 
+def given_to(messages: Sequence[Json], call: str) -> Json:
+    """The arguments of a tool call, an empty object where the messages do not have it."""
+    for message in reversed(messages):
+        for made in each(message, "tool_calls"):
+            if text(made, "id") == call:
+                return part(_parsed(text(made, "function", "arguments")))
+    return {}
+
+
 def choice_of(made: Json, at: int | None) -> Choice | None:
     """What a decision on a permission chose, as the server records it."""
     decision, matcher = text(made, "decision"), text(made, "matcher_id")

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from console.connectors.bamboo.api import BASE, body_of, of
 from console.connectors.bamboo.feed import Feed
-from console.connectors.bamboo.history import Choice, choice_in
-from console.connectors.bamboo.requests import is_permission, source_id
+from console.connectors.bamboo.history import Choice, choice_in, given_to
+from console.connectors.bamboo.requests import GIVEN, is_permission, source_id
 from console.connectors.bamboo.server import Server
 from console.connectors.bamboo.state import Session, Want
 from console.connectors.web.reading import Json, each, flag, part, text
@@ -145,6 +145,7 @@ class Reader:
                     active = each(await self._server.api.find(f"{BASE}/runs/active"), "sessions")
                     run = next((text(one, "run_id") for one in active if text(one, "session_id") == id), None)
             choice = await self._choice(before, pending) if before is not None and info else None
+            given = await self._given(before or Session(id), pending) if pending is not None else None
             now = self._feed.sessions.get(id)
             if now is not None and now.moves != moves:
                 continue
@@ -154,7 +155,7 @@ class Reader:
             parent = text(info, "parent_session_id")
             if parent is not None and parent not in self._feed.sessions:
                 self.want(Want.READ, parent)
-            self._feed.found(info, pending, run, choice)
+            self._feed.found(info, pending if given is None else {**(pending or {}), GIVEN: given}, run, choice)
             return self._feed.sessions.get(id)
 
     async def _choice(self, session: Session, pending: Json | None) -> Choice | None:
@@ -182,6 +183,19 @@ class Reader:
             if found := choice_in(each(answer, "messages"), call, generation, permission=permission):
                 return found
         return None
+
+    async def _given(self, session: Session, pending: Json) -> Json | None:
+        """What the tool call of a question was given: "the plan below" is there, and not in what is asked."""
+        call = text(pending, "tool_call_id")
+        if call is None or is_permission(pending, session.permission_calls):
+            return None
+        if session.pending is not None and source_id(session.pending) == source_id(pending):
+            return part(session.pending, GIVEN)
+        try:
+            return given_to(each(await self._messages(session), "messages"), call)
+        except ConnectionFailed as fault:
+            _log.info("what session %r asks about cannot be read: %s", session.id, fault)
+            return None
 
     async def _messages(self, session: Session) -> Json | None:
         """The history from the session's cursor on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -38,6 +39,18 @@ _MATCHERS: Final = {
     "http_origin": "everything at",
     "tool_action": "every",
 }
+_REASONS: Final = {
+    "risk_threshold": "asked because of its risk",
+    "hard_dangerous": "asked every time: it is dangerous",
+    "configured_always_ask": "asked every time by the policy",
+    "explicit_deny": "a rule denies it",
+    "mode_denied": "the mode denies it",
+    "platform_hard_deny": "the server denies it",
+}
+"""Why a permission is asked for, in words."""
+GIVEN: Final = "watchfloor.given"
+"""Where the arguments of a question's tool call are put, as nothing of the server's is called so."""
+_ASKED: Final = frozenset({"question", "options", "allow_custom"})
 _COMMAND_ARGUMENTS: Final = ("command", "cmd")
 
 
@@ -68,7 +81,7 @@ def request_of(
         )
         return RequestModel.ask(subject, asked_at=now, about=_about(pending))
     subject = Subject(session=session, id=id, kind=RequestKind.QUESTION, fields=(_field(pending),))
-    return RequestModel.ask(subject, asked_at=now)
+    return RequestModel.ask(subject, asked_at=now, about=_given(pending))
 
 
 def _about(pending: Json) -> str:
@@ -77,11 +90,18 @@ def _about(pending: Json) -> str:
         return text(pending, "question") or ""
     lines = [text(asked, "operation_summary") or text(pending, "question") or ""]
     risk, reason, mode = (text(asked, name) for name in ("risk_level", "reason_code", "effective_mode"))
-    told = [f"risk {risk}" if risk else "", reason or "", f"mode {mode}" if mode else ""]
+    told = [f"risk {risk}" if risk else "", _REASONS.get(reason or "", reason or ""), f"mode {mode}" if mode else ""]
     rule = asked.get("matched_rule")
     if isinstance(rule, str) and rule:
         told.append(f"by the rule {rule}")
     return "\n".join([*lines, ", ".join(entry for entry in told if entry)]).strip()
+
+
+def _given(pending: Json) -> str | None:
+    """What the tool that asks was given besides the question itself."""
+    given = {name: value for name, value in part(pending, GIVEN).items() if name not in _ASKED}
+    lines = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in given.items()]
+    return "\n".join(lines) or None
 
 
 def _action(pending: Json) -> Action:
@@ -130,7 +150,8 @@ def _decision(decision: str, way: str, width: str, matcher: Json, revision: int 
         kind, value = text(matcher, "kind") or "", text(matcher, "value") or ""
         covered = f"{_MATCHERS.get(kind, kind)} {value}".strip()
         id = f"{decision}:{text(matcher, 'id') or ''}"
-        label = f"{label}: {kind.replace('_', ' ') or 'this'}"
+        if kind != "exact_resource":
+            label = f"{label}: {kind.replace('_', ' ') or 'this'}"
         rest["grants" if allows else "note"] = (covered,) if allows else covered
     if width in _NEEDS_REVISION:
         rest |= {"persists": True, "confirm": allows}

@@ -148,7 +148,7 @@ def test_a_permission_waits_with_every_decision_that_is_allowed(version: str) ->
     (action,) = subject.actions
     assert action.text == "touch /home/operator/bamboo/workspaces/shared/approved"
     assert (action.call, action.complete) == ("call_yes", True)
-    assert "risk high, risk_threshold" in (request.about or "")
+    assert "risk high, asked because of its risk" in (request.about or "")
     summary = replay.summary(id)
     assert (summary.lifecycle, summary.native_state) == (Lifecycle.WAITING, "waiting for permission")
     assert Primitive.INTERRUPT in summary.blocked
