@@ -49,7 +49,8 @@ class Run:
         self._fd, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         whole = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", **env}
-        for stale in ("COLUMNS", "LINES"):
+        # A program that is installed has its byte code beside it: what forbids to write that would be measured as well.
+        for stale in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE"):
             whole.pop(stale, None)
         self.begun = time.monotonic_ns()
         try:

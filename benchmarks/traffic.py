@@ -156,7 +156,9 @@ class _Writer:
         return breaks.join(lines)[:size]
 
     def session(self) -> int:
-        return self._rng.randrange(len(self._ids))
+        """The session that speaks next."""
+        # The first one is for whoever is to be found with a past of its own.
+        return self._rng.randrange(min(1, len(self._ids) - 1), len(self._ids))
 
     def event(self, n: int) -> tuple[str, bool]:
         """The next event of a session as JSON, and whether its summary changes with it."""

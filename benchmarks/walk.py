@@ -4,7 +4,7 @@
 
 In a real terminal the roster is filtered, sorted and walked through, the request that waits is approved, its session is
 opened, and its past is read back to the beginning. Each key that the console counts is timed until that count is on
-the screen; of a text that is typed, until it is there whole. What was drawn is replayed afterwards into a terminal of
+the screen. What was drawn is replayed afterwards into a terminal of
 its own: while the roster is on the screen its cursor stands on the session that was selected, wherever that goes.
 Prints each step, its slowest key, and where the cursor was found. The exit status is 1 where one was slower, or the
 cursor stood elsewhere.
@@ -40,8 +40,10 @@ class Step(NamedTuple):
     """What was done, which keys did it, and where the cursor was to stand ("": nothing is held to that)."""
 
     what: str
+    sent: list[int]
     first: int
     last: int
+    chunk: int
     selected: str
     astray: list[str]
 
@@ -55,6 +57,7 @@ class Walk:
         self._screen = pyte.Screen(*_SIZE)
         self._stream = pyte.ByteStream(self._screen)
         self._replayed = 0
+        self._chunk = 0
         self.steps: list[Step] = []
 
     def keys(self, what: str, *keys: bytes, selected: str = "") -> None:
@@ -67,7 +70,10 @@ class Walk:
         self._note(what, begun, selected)
 
     def typed(self, what: str, text: str, *, selected: str = "") -> None:
-        """Type a text into a line that is open for it, and end it; what the console does not count."""
+        """Open the filter, type a text and end it. The line for it stands where keys are counted, so that nothing of
+        this is timed."""
+        self._sent.append(self._run.press(b"/"))
+        self._run.take_in(time.monotonic_ns() + int(_GAP_S * 1e9))
         begun = len(self._sent)
         for char in text:
             self._run.press(char.encode())
@@ -109,11 +115,16 @@ class Walk:
             # A frame may come in several reads: only one that is drawn to its end counts.
             if selected and chunk.data.endswith(b"\x1b[?2026l") and lines and selected not in lines[0]:
                 astray.append(lines[0][:60])
-        self.steps.append(Step(what, begun, len(self._sent), selected, astray))
+        self.steps.append(Step(what, self._sent, begun, len(self._sent), self._chunk, selected, astray))
 
     def times(self, step: Step) -> Times:
         """How long the keys of a step took: a count that was hidden for a while is seen later."""
-        return times(self._sent, self._run.chunks, step.first, step.last)
+        return times(step.sent, self._run.chunks[step.chunk :], step.first, step.last)
+
+    def counts_anew(self) -> None:
+        """Another screen is in front. Its own count begins with the key that led there."""
+        self._chunk = len(self._run.chunks)
+        self._sent = [time.monotonic_ns()]
 
 
 def walk(sessions: int, rate: int, lines: int) -> list[tuple[Step, Times]]:
@@ -132,18 +143,19 @@ def walk(sessions: int, rate: int, lines: int) -> list[tuple[Step, Times]]:
         operator.keys("sort by each", *[b"O"] * 6, selected=chosen)
         operator.keys("sort the other way", b"I", b"I", selected=chosen)
         operator.keys("group by each", *[b"v"] * 4, selected=chosen)
-        operator.keys("open the filter", b"/")
         operator.typed("type a filter", chosen[:9], selected=chosen)
         operator.keys("walk among what it leaves", b"j", b"k", selected="")
-        operator.keys("open the filter again", b"/")
         operator.typed("take it away", "\x7f" * 12, selected=chosen)
         operator.keys("turn to what waits", b"i")
+        # A decision is taken only when what is decided on has stood for a moment.
+        run.take_in(time.monotonic_ns() + 1_500_000_000)
         operator.keys("approve", b"a")
-        operator.until("open the session", "event ", b"\r")
+        operator.keys("close what was decided", b"\x1b")
+        operator.until("open the session", "asks for them", b"\r")
+        operator.counts_anew()
         operator.keys("scroll back", *[b"\x1b[5~"] * 20)
         operator.until("to the beginning", "event 1 of what was before", b"g")
         operator.keys("to the end", b"G")
-        operator.keys("back to the roster", b"\x1b", b"j", b"k")
         run.take_in(time.monotonic_ns() + 1_000_000_000)
         return [(step, operator.times(step)) for step in operator.steps]
 
