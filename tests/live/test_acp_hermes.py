@@ -36,12 +36,10 @@ memory:
   user_profile_enabled: false
 """
 
-pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(
-        not (HERMES.parents[1] / ".whole").exists(), reason="make peer-hermes installs the Hermes agent"
-    ),
-]
+needs_hermes = pytest.mark.skipif(
+    not (HERMES.parents[1] / ".whole").exists(), reason="make peer-hermes installs the Hermes agent"
+)
+pytestmark = [pytest.mark.live, needs_hermes]
 
 
 @asynccontextmanager

@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
-from collections.abc import Coroutine, Iterator
-from concurrent.futures import Future
-from contextlib import AsyncExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from tests.live.codex_kit import Peer, needs_codex, peer
 from tests.peers.codex_client import script
 from tests.peers.codex_server import FakeCodex, fake_codex
+from tests.pty.elsewhere import elsewhere
 from tests.pty.harness import Terminal
 from tests.pty.kit import SLOW_S, console, press_until
 
-T = TypeVar("T")
 CARD = re.compile(r"^ \d+ of \d+  \S", re.MULTILINE)
 """The head of a card."""
-
-
-class Elsewhere:
-    """An event loop in a thread, for servers that go on while the test waits for its terminal."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.stack = AsyncExitStack()
-        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        done: Future[T] = asyncio.run_coroutine_threadsafe(work, self.loop)
-        return done.result(SLOW_S)
-
-    def __enter__(self) -> Elsewhere:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.run(self.stack.aclose())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(SLOW_S)
-        self.loop.close()
-
-
-@contextmanager
-def elsewhere() -> Iterator[Elsewhere]:
-    with Elsewhere() as made:
-        yield made
 
 
 def card(terminal: Terminal, about: str) -> None:
