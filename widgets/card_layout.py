@@ -32,6 +32,7 @@ _OPTION_NOTE_LEAST: Final = 20
 class ActionText(NamedTuple):
     """An action, copied."""
 
+    does: Clean
     tool: Clean
     lines: tuple[Clean, ...]
     cwd: Clean
@@ -76,7 +77,7 @@ def content_of(card: CardView) -> Content:
 
 
 def _action(action: CardAction) -> ActionText:
-    return ActionText(action.tool, tuple(action.lines), action.cwd, action.size, action.complete)
+    return ActionText(action.does, action.tool, tuple(action.lines), action.cwd, action.size, action.complete)
 
 
 def _field(field: CardField) -> FieldText:
@@ -93,7 +94,7 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
     if not actions and not fields:
         writer.own("", "the source does not say what this is about", "tone-failed")
     for number, action in enumerate(actions, 1):
-        label = "runs" if len(actions) == 1 else f"{number} of {len(actions)}"
+        label = action.does if len(actions) == 1 else f"{number} of {len(actions)}"
         writer.gap()
         writer.outside(label, action.lines or (action.tool,), "exact")
         if action.lines and action.tool:

@@ -13,6 +13,8 @@ class CardAction(Protocol):
     """One action that waits for approval."""
 
     @property
+    def does(self) -> Clean: ...  # what the lines are, in a word such as "runs"
+    @property
     def tool(self) -> Clean: ...
     @property
     def lines(self) -> Sequence[Clean]: ...  # the exact text, one item a line

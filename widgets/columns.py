@@ -75,13 +75,16 @@ _GROW: Final[tuple[tuple[ColumnName, int, int], ...]] = (
 
 
 @lru_cache(maxsize=64)
-def columns_for(width: int, sorted_by: ColumnName | None = None) -> tuple[Column, ...]:
-    """The columns for a roster of `width` cells, left to right. The one that it is sorted by is left out last."""
-    widths = dict(_LEAST)
+def columns_for(
+    width: int, sorted_by: ColumnName | None = None, without: frozenset[ColumnName] = frozenset()
+) -> tuple[Column, ...]:
+    """The columns for a roster of `width` cells, left to right, but for those that it is to do `without`. The one that
+    it is sorted by is left out last."""
+    widths = {name: least for name, least in _LEAST.items() if name not in without}
     for name in (*(name for name in _DROP if name != sorted_by), *(name for name in _DROP if name == sorted_by)):
         if _total(widths) <= width:
             break
-        del widths[name]
+        widths.pop(name, None)
     if _total(widths) - _LEAST["last"] + _LAST_LEAST > width:
         del widths["last"]
     spare = width - _total(widths)

@@ -184,6 +184,17 @@ class RequestCard(LineView):
         """Was the beginning of this very request on the screen?"""
         return self._begin_seen
 
+    def credit(self, other: RequestCard) -> None:
+        """Count as read what was read to its end on another card, if it is this very request."""
+        identity = self._identity
+        if identity is None or identity != other._identity or not (other._begin_seen and other._end_seen):
+            return
+        if not self._end_seen:
+            # That its beginning comes onto the screen here is still told: keys count from then on.
+            self._end_seen = True
+            self.post_message(self.EndSeen(self, identity[0], identity[1]))
+            self.refresh()
+
     def refresh_card(self) -> None:
         """Take up what changed on the request.
 

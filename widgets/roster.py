@@ -138,6 +138,7 @@ class Roster(SparseView):
         self._near_from = 0
         # Until the operator has aimed at a row, new rows that sort to the top may show there.
         self._aimed = False
+        self._without: frozenset[ColumnName] = frozenset()
         self._strips: dict[Hashable, tuple[_Stamp, Strip]] = {}
 
     # -------------------------------------------------------------- what it shows
@@ -165,6 +166,18 @@ class Roster(SparseView):
             self._strips.clear()
             self.refresh()
 
+    @property
+    def without(self) -> frozenset[ColumnName]:
+        """Columns that take no room, as there is nothing in them."""
+        return self._without
+
+    @without.setter
+    def without(self, names: frozenset[ColumnName]) -> None:
+        if names != self._without:
+            self._without = names
+            self._strips.clear()
+            self.refresh()
+
     def refresh_rows(self, keys: Collection[Hashable] | None = None) -> None:
         """Paint what changed.
 
@@ -187,6 +200,11 @@ class Roster(SparseView):
     def selected(self) -> Hashable | None:
         """The key of the selected session."""
         return self._selected
+
+    @property
+    def aimed(self) -> bool:
+        """Was the cursor put where it stands by anybody?"""
+        return self._aimed
 
     def select(self, key: Hashable) -> bool:
         """Select a session and bring it into view; False if it is not shown."""
@@ -364,7 +382,7 @@ class Roster(SparseView):
         return strip
 
     def _columns(self) -> tuple[Column, ...]:
-        return columns_for(self.line_width, self._sorted[0] if self._sorted is not None else None)
+        return columns_for(self.line_width, self._sorted[0] if self._sorted is not None else None, self._without)
 
     def _row_strip(self, row: RosterRow, width: int, cursor: bool) -> Strip:
         ground = "cursor" if cursor else ""

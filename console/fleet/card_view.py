@@ -26,8 +26,9 @@ MASK: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class CardAction:
-    """One action, word for word."""
+    """One action, word for word; `does` says in a word what comes."""
 
+    does: Clean
     tool: Clean
     lines: tuple[Clean, ...]
     cwd: Clean
@@ -149,7 +150,8 @@ def _action(action: ActionFact) -> CardAction:
     text = action.text + (f"\n{action.diff}" if action.diff else "")
     lines = tuple(Clean(line) for line in text.split("\n")) if text else ()
     size = f"{len(lines)} line{'s' if len(lines) != 1 else ''}, {len(text):,} chars" if lines else ""
-    return CardAction(action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete)
+    does = Clean("changes" if action.diff else "runs")
+    return CardAction(does, action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete)
 
 
 def _field(field: FieldFact, entered: str) -> CardField:

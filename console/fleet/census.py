@@ -21,6 +21,8 @@ class Census:
         self._store = store
         self._known: dict[SessionKey, Lifecycle] = {}
         self._counts: dict[str, Counter[Lifecycle]] = {}
+        self.used = False
+        """Has any session ever told what it uses?"""
         self.take_up(None)
 
     @property
@@ -43,6 +45,7 @@ class Census:
         keys: Iterable[SessionKey] = {*self._known, *self._store.sessions} if changes is None else changes.sessions
         for key in keys:
             session = self._store.sessions.get(key)
+            self.used = self.used or (session is not None and session.usage is not None)
             state = session.lifecycle if session is not None and not session.placeholder else None
             before = self._known.get(key)
             if state is before:

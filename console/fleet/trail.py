@@ -32,7 +32,7 @@ GIVE_UP_MS: Final = 600_000
 """How long an overdue effect is still looked for."""
 
 EFFECT_EXPECTED: Final = frozenset({OutcomeKind.APPLIED, OutcomeKind.UNKNOWN})
-NOTHING_TO_DO: Final = Clean("nothing to do")
+NOTHING_TO_DO: Final = Clean("nothing to do, it was so already")
 
 
 def begin(intent: Intent, session: Session, sessions: Iterable[SessionKey], now: int, *, instance: str = "") -> Trail:

@@ -39,10 +39,12 @@ from console.screens.readable import Readable
 from console.screens.rule import Rule
 from console.screens.shown import Shown
 from console.screens.sizes import TINY
+from console.screens.told import Told
 from console.screens.too_small import TooSmall
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
+from widgets.cells import wrap
 from widgets.columns import ColumnName
 from widgets.event_log import EventLog
 from widgets.facts import FactRow, Facts
@@ -82,6 +84,7 @@ _COLUMN: Final[Mapping[Sort, ColumnName]] = {
     Sort.USAGE: "usage",
 }
 """The column that shows what the roster is sorted by; none shows attention."""
+_UNUSED: Final[frozenset[ColumnName]] = frozenset({"usage"})
 _NOTHING: Final[Segment] = (Clean(""), "plain")
 
 
@@ -113,6 +116,7 @@ class Board:
         self.filter: Filter | None = None
         self.entered: Final[dict[str, str]] = {}
         self.card: Final = RequestCard(id="card", marks=self.marks)
+        self.told: Final = Told(id="told")
         self.bound = False
         self.drawer: Drawer | None = None
         self.book: Final = Logbook(hub.fleet, self._glyphs, tz)
@@ -273,6 +277,7 @@ class Board:
 
     def paint_roster(self, changes: Changes, now: int, *, everything: bool) -> None:
         """Paint the rows that changed; the cursor may find itself on another session."""
+        self.roster.without = _UNUSED if not self._census.used and self.rows.sort is not Sort.USAGE else frozenset()
         second = now // SECOND_MS != self._second
         waiting = self._roster_changes
         waiting.merge(changes)
@@ -384,10 +389,23 @@ class Board:
             said = hint(self._hub.fleet, self._keys, self._ground)
         said = said or unheard(self._hub.fleet, self._selected, self._keys)
         self._too_small.say(said)
+        said = self._told_below(said, notice=now < self._notice_until)
         trailed: Sequence[Segment] = (self._trailed,) if self._trailed[0] else ()
         if self._screen.has_class("-low"):
             trailed, said = said or trailed, ()
         self._trail.status, self._notice_bar.status = _Says(trailed), _Says(said)
+
+    def _told_below(self, said: Sequence[Segment], *, notice: bool) -> Sequence[Segment]:
+        """What of it has its line; of a notice that does not fit there the rest stands below, in place of the keys."""
+        rest: list[Segment] = []
+        asking = self.drawer is not None and self.drawer.is_open
+        if notice and not asking and self.told.is_attached:
+            pieces = [(Clean(piece), tone) for text, tone in said for piece in wrap(text, max(1, self.told.room))]
+            rest = pieces[1:]
+            said = pieces[:1]
+        self.told.say(rest)
+        self._screen.set_class(bool(rest), "-telling")
+        return said
 
     def _log_title(self, selected: SessionKey | None, now: int) -> list[Segment]:
         session = self._hub.fleet.sessions.get(selected) if selected is not None else None

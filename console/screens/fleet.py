@@ -30,6 +30,7 @@ from watchfloor.text import clean_line
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
 from widgets.event_log import EventLog
+from widgets.request_card import RequestCard
 from widgets.roster import Roster
 from widgets.status_bar import StatusBar
 
@@ -137,6 +138,7 @@ class FleetScreen(Reading):
         yield TooSmall(id="too-small")
         yield StatusBar(id="trail", marks=marks)
         yield StatusBar(id="notice", marks=marks)
+        yield self._board.told
         yield ActionFooter(id="footer", marks=marks)
 
     def on_mount(self) -> None:
@@ -297,6 +299,7 @@ class FleetScreen(Reading):
             tz=self._tz,
             drafts=self._drafts,
             carded=shown.key if shown is not None and shown.key.owner == key else None,
+            read=self._board.card,
         )
         self._opened = screen
         self.app.push_screen(screen, lambda _: self._come_back(screen))
@@ -307,9 +310,15 @@ class FleetScreen(Reading):
         self._opened = None
         if screen.selected is not None and screen.selected != self._sight.selected:
             self.go_to(screen.selected)
+        self._board.card.credit(screen.read_card)
         # What was typed on there is no key here.
         if screen.writing:
             self._quiet.broken()
+
+    @property
+    def read_card(self) -> RequestCard:
+        """The card of this screen, with what of it was read."""
+        return self._board.card
 
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""

@@ -111,6 +111,7 @@ MOVES: Final = frozenset(
         "up",
         "page_down",
         "page_up",
+        "read_on",
         "last",
         "first",
         "left",

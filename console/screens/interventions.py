@@ -12,6 +12,7 @@ from console.fleet.apply import Fleet
 from console.fleet.decide import decided_words
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.former import standing as decided_before
+from console.fleet.former import state_words
 from console.fleet.gate import Gated
 from console.fleet.state import Request, Session, Trail
 from console.fleet.wording import name_by_key
@@ -110,8 +111,8 @@ class Interventions:
         elif request is None or session is None or not request.open:
             self._say_of_card(Clean(f"{self._named(action)}: the request has ended"), "attention")
         elif (first := decided_before(self.fleet, request.key, self._clock())) is not None:
-            text = Clean(decided_words(first, self._clock()))
-            self._say_of_card(text, "attention", lambda: first.active)
+            text, stands = Clean(decided_words(first, self._clock())), state_words(first)
+            self._say_of_card(text, "attention", lambda: first.active and state_words(first) == stands)
         elif self._refuse(action, request):
             return
         elif action.id in _AFTER_THE_END and (why := self._unread()):

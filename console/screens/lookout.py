@@ -157,6 +157,11 @@ class Lookout(Screen[None]):
             at = panes.index(self.pane) if self.pane in panes else 0
             self.set_focus(panes[(at + by) % len(panes)], scroll_visible=False)
 
+    @property
+    def turned(self) -> bool:
+        """Has the operator turned to a session, or does the cursor still stand where it was put at the start?"""
+        return self._board.roster.aimed
+
     def _moved(self) -> None:
         self._sight.aimed = True
         self._follow()
@@ -200,7 +205,7 @@ class Lookout(Screen[None]):
 
     def show_next(self) -> None:
         """Show the request that waits longest, or the one behind that which is shown."""
-        key = self._sight.next_request()
+        key = self._sight.next_request(turned=self.turned)
         if key is None:
             self.say("nothing waits for you", holds=lambda: self._sight.next_request() is None)
         elif self._sight.shown is not None and key == self._sight.shown.key and not self._sight.outdated:

@@ -26,7 +26,7 @@ class Quiet:
         self._since: int | None = None
         self._last_at: int | None = None
         self._last = ""
-        self._letters = 0
+        self._letters: set[str] = set()
         self._stray = False
         """Did the last key do nothing? A hand that hit it by mistake stops for a moment."""
         self._kind = ""
@@ -58,7 +58,8 @@ class Quiet:
 
     def parted(self) -> None:
         """What comes next does not belong to what came before."""
-        self._last_at, self._last, self._letters, self._stray, self._kind = None, "", 0, False, ""
+        self._last_at, self._last, self._stray, self._kind = None, "", False, ""
+        self._letters.clear()
 
     def moved(self) -> None:
         """A key came that moves something: no text begins with it, and none ends by it."""
@@ -75,7 +76,8 @@ class Quiet:
 
     def strayed(self, key: str) -> None:
         """A printable key came that does nothing here; right behind another one it is a letter of a text."""
-        if self._follows(key):
+        other = key != self._last
+        if self._follows(key) and other:
             self.broken()
         self._stray, self._kind = True, ""
 
@@ -84,7 +86,7 @@ class Quiet:
         other way round. True: it is a letter of a text, and the pause begins."""
         other = self._kind not in ("", kind)
         stray, self._stray, self._kind = self._stray, False, kind
-        written = self._follows(key) and (stray or other or self._letters >= _LETTERS)
+        written = self._follows(key) and (stray or other or len(self._letters) >= _LETTERS)
         if written:
             self.broken()
         return written
@@ -94,9 +96,8 @@ class Quiet:
         now = self._clock()
         quick = self._last_at is not None and now - self._last_at < WORD_MS
         if not quick:
-            self._letters = 1
-        elif key != self._last:
-            # A key that is held down, or pressed again and again, is no word.
-            self._letters += 1
+            self._letters.clear()
+        # A key that is held down is no word, nor are two that are pressed in turn.
+        self._letters.add(key)
         self._last_at, self._last = now, key
         return quick

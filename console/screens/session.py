@@ -27,6 +27,7 @@ from watchfloor.text import Clean, clean_line
 from widgets.action_footer import ActionFooter
 from widgets.line_box import LineBox
 from widgets.painting import LineView
+from widgets.request_card import RequestCard
 from widgets.status_bar import StatusBar
 from widgets.transcript import Transcript
 
@@ -68,9 +69,11 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         tz: tzinfo | None,
         drafts: dict[Hashable, str],
         carded: RequestKey | None = None,
+        read: RequestCard | None = None,
     ) -> None:
-        """Create the screen of the session `key`; `carded` is a request whose card is to be open on it, `drafts` what
-        was begun to be written, shared with other screens. See `FleetScreen` for the rest."""
+        """Create the screen of the session `key`; `carded` is a request whose card is to be open on it, `read` the
+        card on which it was read before, `drafts` what was begun to be written, shared with other screens. See
+        `FleetScreen` for the rest."""
         self._desk = SessionBoard(hub, key, keys, glyphs, debug_keys=debug_keys, tz=tz)
         super().__init__(
             hub,
@@ -86,6 +89,7 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         )
         self._drafts = drafts
         self._carded = carded
+        self._read = read
         self._sight.selected = key
         self._own = {**self._own, "source_text": self.turn_source, "attempt": self.next_attempt}
 
@@ -104,6 +108,7 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         yield TooSmall(id="too-small")
         yield StatusBar(id="trail", marks=marks)
         yield StatusBar(id="notice", marks=marks)
+        yield self._desk.told
         yield ActionFooter(id="footer", marks=marks)
         yield Drawer(self._hub.steady, self._quiet, id="drawer", marks=marks, drafts=self._drafts)
 
@@ -111,6 +116,8 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         # Its parts are there from the beginning: a key that is pressed right behind the one that opened it counts.
         if self._carded is not None and self._carded in self._hub.fleet.requests:
             self.open_card(self._carded)
+            if self._read is not None:
+                self._desk.card.credit(self._read)
 
     def _tick(self) -> None:
         if self.is_active:
@@ -224,6 +231,10 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         self._desk.transcript.follow()
         self.paint(everything=True)
         self.say("all attempts" if blocks.attempt is None else f"attempt {blocks.attempt} only")
+
+    @property
+    def turned(self) -> bool:
+        return True
 
     def show_next(self) -> None:
         """Show the request that waits longest, of whichever session; this screen turns to it."""

@@ -42,11 +42,14 @@ class Sight:
         request = self._store.requests.get(self.shown.key)
         return request if request is not None and request.open else self.behind()
 
-    def next_request(self) -> RequestKey | None:
-        """The request to look at next: that of the selected session where none is being read, then the oldest."""
+    def next_request(self, *, turned: bool = True) -> RequestKey | None:
+        """The request to look at next: that of the selected session where none is being read, then the oldest.
+
+        `turned` False: nobody has turned to the selected session yet, and so it comes in no order but that of waiting.
+        """
         if self.shown is not None and self.outdated and self._store.requests[self.shown.key].open:
             return self.shown.key
-        here = self.waiting_here() if self.shown is None else self.behind()
+        here = self.behind() if self.shown is not None else self.waiting_here() if turned else None
         if here is not None:
             return here.key
         return next_request(self._store, self.shown.key if self.shown is not None else None)

@@ -146,6 +146,39 @@ async def test_a_key_that_is_meant_acts_at_once_behind_any_others(stage: Stage, 
     assert stage.sent
 
 
+@pytest.mark.parametrize(
+    ("keys", "ms"),
+    [
+        (["i", "a"], 400),
+        (["j", "j", "k", "i", "a"], 350),
+        (["i", "space", "space", "a"], 200),
+        (["i", "space", "G", "a"], 200),
+        (["space", "space", "i", "space", "a"], 310),
+        (["d"], 0),
+        (["h", "h", "h", "a"], 400),
+    ],
+)
+async def test_who_works_fast_is_never_taken_for_one_who_writes(tmp_path: Path, keys: list[str], ms: int) -> None:
+    async with staged(tmp_path) as stage:
+        stage.host.session(lifecycle="running")
+        stage.host.ask(options=(ALLOW, DENY))
+        await stage.show()
+        if keys[0] != "i" and "i" not in keys:
+            await stage.press("i")
+            await stage.show(ms=1_000)
+        for key in keys:
+            await stage.show(ms=ms)
+            await stage.press(key)
+        assert [intent.primitive for intent in stage.sent] == [Primitive.APPROVE], stage.said
+
+
+async def test_keys_that_are_pressed_in_turn_are_no_word(stage: Stage) -> None:
+    stage.host.session()
+    await stage.show()
+    await type_on(stage, "ipipip", ms=200)
+    assert [intent.primitive for intent in stage.sent] == [Primitive.PAUSE] * 3
+
+
 async def test_a_text_box_whose_request_has_ended_leaves_the_same_pause(stage: Stage) -> None:
     await carded(stage)
     await stage.press("D", *"bec")
@@ -267,7 +300,7 @@ def option(n: int, **rest: object) -> m.Option:
 
 async def test_only_a_choice_that_is_wholly_in_sight_is_taken_by_its_key(tmp_path: Path) -> None:
     async with staged(tmp_path, size=SMALL) as stage:
-        await carded(stage, *(option(n, scope=Scope.SESSION, note="as it says") for n in range(1, 10)))
+        await carded(stage, *(option(n, note="as it says") for n in range(1, 10)))
         await stage.press("A")
         await stage.show(ms=1_000)
         await stage.press("9")
@@ -284,12 +317,12 @@ async def test_only_a_choice_that_is_wholly_in_sight_is_taken_by_its_key(tmp_pat
 async def test_a_choice_that_is_higher_than_the_list_is_read_to_its_end_first(tmp_path: Path) -> None:
     async with staged(tmp_path, size=SMALL) as stage:
         grants = [f"grant {n}" for n in range(40)]
-        await carded(stage, option(1, scope=Scope.SESSION, grants=grants))
+        await carded(stage, ALLOW, option(1, scope=Scope.SESSION, grants=grants))
         await stage.press("A")
         pages = 0
         while not stage.sent:
             await stage.show(ms=1_000)
-            await stage.press("1")
+            await stage.press("2")
             pages += 1
             assert pages < 12
         assert pages >= 3
@@ -297,7 +330,7 @@ async def test_a_choice_that_is_higher_than_the_list_is_read_to_its_end_first(tm
 
 async def test_what_enter_would_take_has_to_be_in_sight(tmp_path: Path) -> None:
     async with staged(tmp_path, size=SMALL) as stage:
-        await carded(stage, *(option(n, scope=Scope.SESSION, note="as it says") for n in range(1, 10)))
+        await carded(stage, *(option(n, note="as it says") for n in range(1, 10)))
         await stage.press("A", "down")
         await stage.show(ms=1_000)
         await stage.press("pagedown", "pagedown", "enter")
@@ -348,6 +381,7 @@ async def test_a_clock_that_is_set_back_disarms_nothing(tmp_path: Path) -> None:
         await stage.show(ms=1_000)
         await stage.press("a")
         assert [intent.option for intent in stage.sent] == ["yes"]
+        await stage.show(ms=1_000)
         await stage.press("X")
         await stage.show(ms=1_000)
         await stage.press("y")

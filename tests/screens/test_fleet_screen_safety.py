@@ -98,7 +98,7 @@ async def test_what_does_not_fit_is_decided_only_after_its_end_was_seen(stage: S
     await stage.press("i")
     await stage.show(ms=1_000)
     await stage.press("a")
-    assert "seen the end" in stage.said
+    assert "read to the end first" in stage.said
     assert not stage.sent
     await stage.press("end")
     await stage.show(ms=1_000)

@@ -197,6 +197,7 @@ class Action:
     cwd: Clean = Clean("/srv/app")
     size: Clean = Clean("1 line, 28 chars")
     complete: bool = True
+    does: Clean = Clean("runs")
 
 
 @dataclass

@@ -85,7 +85,7 @@ def test_no_effect_is_expected_of_what_was_not_applied(host: ScriptedHost, outco
 def test_a_no_op_has_nothing_to_wait_for(host: ScriptedHost) -> None:
     trail = host.send(Primitive.PAUSE)
     ack(host, trail, noop=True)
-    assert (trail.effect, trail.effect_text) == (SEEN, "nothing to do")
+    assert (trail.effect, trail.effect_text) == (SEEN, "nothing to do, it was so already")
 
 
 def test_overdue_is_not_the_end(host: ScriptedHost) -> None:
