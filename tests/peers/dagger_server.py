@@ -193,7 +193,8 @@ class DaggerServer:
         assert isinstance(result, ExecutionResult)
         answer: dict[str, Any] = {"data": result.data}
         if result.errors:
-            answer["errors"] = [error.formatted for error in result.errors]
+            # One part that fails takes all along, and its path is that of the object's making, without any alias.
+            answer = {"data": None, "errors": [_as_the_engine_says(error) for error in result.errors]}
         self.wire.append({"request": asked, "response": answer})
         self._move()
         name = asked["query"].split()[1].partition("(")[0] if asked["query"].startswith("query ") else ""
@@ -205,6 +206,11 @@ class DaggerServer:
             self.faults.down = self.faults.falls
             raise ConnectionAbortedError
         return 200, answer
+
+
+def _as_the_engine_says(error: GraphQLError) -> dict[str, Any]:
+    last = error.path[-1] if error.path else ""
+    return {"message": f"{error.message} [traceparent:{'0f' * 16}-{'0e' * 8}]", "path": ["llm", "agent", last]}
 
 
 def _fields(node: Node) -> Iterator[str]:
@@ -309,7 +315,7 @@ class _Connection:
         self._send(
             h11.Response(status_code=200, headers=[("content-type", "text/event-stream"), ("connection", "close")])
         )
-        self._send(h11.Data(data=b"event: subscribed\ndata: {}\n\n"))
+        self._send(h11.Data(data=b"id: \nevent: subscribed\ndata\n\n"))
         sent = after
         while True:
             more = rows.more

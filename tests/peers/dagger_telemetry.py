@@ -13,6 +13,10 @@ from typing import Any, Final
 TRACE: Final = base64.b64encode(bytes(range(16))).decode()
 
 
+NOT_ENDED: Final = 11651379494838206464
+"""Go's time of nothing in nanoseconds since 1970, taken for a number without a sign: what the engine sends."""
+
+
 def attribute(key: str, value: str | bool | int | list[str]) -> dict[str, Any]:
     match value:
         case bool():
@@ -108,7 +112,7 @@ class Telemetry:
             "name": span.name,
             "kind": "SPAN_KIND_INTERNAL",
             "startTimeUnixNano": str(span.start),
-            "endTimeUnixNano": str(span.end),
+            "endTimeUnixNano": str(span.end or NOT_ENDED),
             "attributes": attributes,
             "status": {},
         }

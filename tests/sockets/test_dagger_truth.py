@@ -241,8 +241,7 @@ async def test_an_error_instead_of_a_message_is_no_proof_that_it_is_missing(monk
             if "query LookUp" in json.loads(body)["query"]:
                 asked += 1
                 if asked > 1:
-                    errors = [{"message": "out of memory", "path": [f"m{n}", "message"]} for n in range(12)]
-                    return 200, {"data": {f"m{n}": None for n in range(12)}, "errors": errors}
+                    return 200, {"data": None, "errors": [{"message": "out of memory [traceparent:00-00]"}]}
             return await answer(body)
 
         monkeypatch.setattr(server, "answer", fails)
@@ -280,7 +279,7 @@ async def test_many_messages_are_counted_with_few_questions() -> None:
         await seen.do(HERE, DoAct(act="attach", fields={"agent": agent.handle}))
         await seen.until(lambda: seen.summary(agent.handle).mailbox.refs == 3_000)
         asked = [one for one in server.wire if one["request"]["query"].startswith("query LookUp")]
-        assert len(asked) < 12
+        assert len(asked) < 50
 
 
 async def test_agents_at_rest_are_read_by_turns() -> None:

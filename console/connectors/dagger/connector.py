@@ -94,7 +94,10 @@ class DaggerSource:
             name = f"Dagger {text((await graph.ask(queries.VERSION)).get('version'))}".rstrip()
         before = self.session.roster
         self.session.begin(graph, can, name)
-        self._feeds = [Feed(graph.streams, TRACES, "spans", self._spans), Feed(graph.streams, LOGS, "logs", self._logs)]
+        self._feeds = [
+            Feed(graph.streams, TRACES, "spans", self._spans, self.session.doubt),
+            Feed(graph.streams, LOGS, "logs", self._logs, self.session.doubt),
+        ]
         self._reading = [_task(self._follow(feed)) for feed in self._feeds]
         past = asyncio.get_running_loop().create_task(self._past())
         # A stream that cannot be read says so at once: nothing has to be waited for then.

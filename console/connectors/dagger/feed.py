@@ -26,10 +26,12 @@ class SessionEnded(Exception):
 
 
 class Feed:
-    """Reads one stream; `take` gets the data of each event of the given name."""
+    """Reads one stream; `take` gets the data of each event of the given name, `broke` is told when it is cut."""
 
-    def __init__(self, http: Http, path: str, name: str, take: Callable[[str], None]) -> None:
-        self._http, self._path, self._name, self._take = http, path, name, take
+    def __init__(
+        self, http: Http, path: str, name: str, take: Callable[[str], None], broke: Callable[[], None]
+    ) -> None:
+        self._http, self._path, self._name, self._take, self._broke = http, path, name, take, broke
         self.cursor = ""
         self._opened = False
         self._heard = asyncio.Event()
@@ -82,6 +84,7 @@ class Feed:
                 failures, ends = failures + 1 if self.cursor == before else 1, 0
                 if failures >= TRIES:
                     raise ConnectionLost(str(fault)) from None
+            self._broke()
             await asyncio.sleep(AGAIN_S)
 
     async def _follow(self) -> None:

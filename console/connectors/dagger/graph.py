@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import JsonValue
@@ -23,14 +22,6 @@ FOR_EVER_S: Final = 7 * 86_400.0
 
 class Refused(Exception):
     """The engine says no, in these words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """An error of one part of a document. `at` is the alias of that part, "" where it is not told."""
-
-    words: str
-    at: str = ""
 
 
 class Graph:
@@ -56,21 +47,25 @@ class Graph:
         """
         data, errors = await self.ask_all(document, variables, waits=waits)
         if errors:
-            raise Refused("; ".join(error.words for error in errors))
+            raise Refused("; ".join(errors))
         return data
 
     async def ask_all(
         self, document: str, variables: Mapping[str, JsonValue] | None = None, *, waits: bool = False
-    ) -> tuple[Json, list[Fault]]:
-        """The same for a document of several parts: the data of those that worked, and the errors of the others."""
+    ) -> tuple[Json, list[str]]:
+        """The same for a document of several parts: the data, and the errors.
+
+        An engine gives no data at all where one part failed, and does not say which: what then is wanted of the others
+        has to be asked for one by one.
+        """
         client = self._slow if waits else self._quick
         try:
             answer = await client.post(PATH, {"query": document, "variables": dict(variables or {})})
         except UnicodeEncodeError:
             raise Refused(HALF) from None
         body = self._body(client, answer)
-        errors = [_fault(obj(error)) for error in items(body.get("errors"))]
-        said = "; ".join(error.words for error in errors)[:300]
+        errors = [_words(obj(error)) for error in items(body.get("errors"))]
+        said = "; ".join(errors)[:300]
         if answer.status == 422:
             raise CapabilityNotSupported(f"this engine does not know what was asked: {said}")
         if not answer.ok:
@@ -103,15 +98,10 @@ class Graph:
             await client.close()
 
 
-def why(faults: Iterable[Fault], at: str) -> str:
-    """The error of one part of a document, else one whose place is not told, "" where there is neither."""
-    found = {fault.at: fault.words for fault in faults}
-    return found.get(at) or found.get("", "")
-
-
-def _fault(error: Json) -> Fault:
-    path = items(error.get("path"))
-    return Fault(text(error.get("message")) or "an error without words", text(path[0]) if path else "")
+def _words(error: Json) -> str:
+    """What an error says, without the number of its trace."""
+    said = text(error.get("message")).partition(" [traceparent:")[0]
+    return said or "an error without words"
 
 
 def authorization(token: str | None) -> dict[str, str]:

@@ -72,9 +72,9 @@ class Ledger:
         if number.isascii() and number.isdigit():
             self.highest = max(self.highest, int(number))
 
-    def next_refs(self, number: int) -> list[str]:
-        """Numbers to look for: the next one, and others ever further on, since many may have come in."""
-        return [f"#{self.highest + 2**n}" for n in range(number)]
+    def next_ref(self, step: int) -> str:
+        """A number to look for, so far on."""
+        return f"#{self.highest + step}"
 
     @property
     def waiting(self) -> list[Sent]:

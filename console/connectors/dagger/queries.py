@@ -6,7 +6,6 @@ holds one verb, and never reads beside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from console.connectors.dagger.abilities import Abilities
@@ -19,6 +18,10 @@ VERSION: Final = "query Version { version }"
 RESUME: Final = "query Resume($id: ID!) { node(id: $id) { ... on Agent { resume } } }"
 WAIT: Final = "query Wait($id: ID!) { node(id: $id) { ... on Agent { wait } } }"
 REF: Final = "query Ref($id: ID!) { node(id: $id) { ... on AgentMessage { ref } } }"
+LOOK_UP: Final = (
+    "query LookUp($id: ID!, $ref: String!) { node(id: $id) { ... on Agent { message(ref: $ref) { id ref } } } }"
+)
+"""One message by its number: where several are asked for, one that is missing takes the others along."""
 DELIVERY: Final = "query Delivery($id: ID!) { node(id: $id) { ... on AgentMessage { delivery } } }"
 RESPONSE: Final = "query Response($id: ID!) { node(id: $id) { ... on AgentMessage { response } } }"
 RESEED: Final = "query Reseed($id: ID!, $llm: ID!) { node(id: $id) { ... on Agent { reseed(conversation: $llm) } } }"
@@ -107,14 +110,6 @@ def pause(*, interrupt: bool) -> str:
 def stop(*, kill: bool) -> str:
     how = "(kill: true)" if kill else ""
     return f"query Stop($id: ID!) {{ node(id: $id) {{ ... on Agent {{ stop{how} }} }} }}"
-
-
-def look_up(refs: Sequence[str]) -> str:
-    """Which of these messages there are, aliased m0, m1, …: each by a node that one missing takes along."""
-    aliased = " ".join(
-        f'm{n}: node(id: $id) {{ ... on Agent {{ message(ref: "{ref}") {{ id ref }} }} }}' for n, ref in enumerate(refs)
-    )
-    return f"query LookUp($id: ID!) {{ {aliased} }}"
 
 
 def spawn(*, model: bool, system: bool) -> str:

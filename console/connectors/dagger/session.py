@@ -11,7 +11,7 @@ from console.connectors.dagger import queries
 from console.connectors.dagger.abilities import Abilities
 from console.connectors.dagger.agents import SESSION_ENDED, Agent, fields, state_of, unknown_here
 from console.connectors.dagger.awaiting import Awaiting
-from console.connectors.dagger.graph import Fault, Graph, Refused, why
+from console.connectors.dagger.graph import Graph, Refused
 from console.connectors.dagger.ledger import Sent, Stage
 from console.connectors.dagger.reading import Json, down, sendable, text
 from console.connectors.dagger.roster import Roster
@@ -36,8 +36,7 @@ HERE: Final = "dagger-session"
 """The row of the session itself, on which an agent can be started."""
 AT_ONCE: Final = 25
 """Agents that one query reads."""
-PROBED: Final = 12
-"""Messages that one query looks for, each twice as far on as the one before."""
+OF_ANOTHER: Final = "its id stands for another agent now"
 QUIET: Final = ("", "IDLE", "PAUSED", "FAILED", "STOPPED")
 MOST_QUIET: Final = 200
 """Agents at rest that are read in one round: telemetry tells where something happens."""
@@ -167,6 +166,11 @@ class Session:
         self.dirty.add(handle)
         self.wake.set()
 
+    def doubt(self) -> None:
+        """The connection broke somewhere: whoever answers now may be another session, and has to be looked at."""
+        self.dirty.update(agent.handle for agent in self.agents.values() if not agent.over)
+        self.wake.set()
+
     def known(self, handle: str) -> Agent:
         """Raises StaleTarget for one that is not there, or cannot be addressed."""
         agent = self.agents.get(handle)
@@ -200,58 +204,69 @@ class Session:
             # With nobody to read, this still tells whether the engine is there.
             await self.graph.ask(queries.ALIVE)
         while batch := list(islice(found, AT_ONCE)):
-            asked = next(self._asked)
-            variables: Json = {f"a{n}": agent.id for n, agent in enumerate(batch)}
-            data, errors = await self.graph.ask_all(queries.poll(self.abilities, len(batch)), variables)
-            for n, agent in enumerate(batch):
-                read = data.get(f"a{n}")
-                if asked < agent.asked:
-                    # A later reading has come before this one.
-                    continue
-                agent.asked = asked
-                if isinstance(read, dict) and read:
-                    self._take(agent, read)
-                    continue
-                reason = why(errors, f"a{n}")
-                agent.vanished = agent.vanished or (agent.answered and unknown_here(reason))
-                agent.forget(reason or "the engine does not know it")
-                self.show(agent)
+            # One of which nothing can be had takes along all that was asked with it.
+            if not await self._read(batch) and len(batch) > 1:
+                for agent in batch:
+                    await self._read([agent])
         alive = [agent for agent in self.agents.values() if not agent.over]
         if alive and all(agent.vanished for agent in alive):
             raise ConnectionLost("none of its agents is known there any more: another session may answer now")
 
+    async def _read(self, batch: list[Agent]) -> bool:
+        """Read the state of these at once; False, and nothing changed, where that gave nothing for several."""
+        asked = next(self._asked)
+        variables: Json = {f"a{n}": agent.id for n, agent in enumerate(batch)}
+        data, errors = await self.graph.ask_all(queries.poll(self.abilities, len(batch)), variables)
+        if not data and len(batch) > 1:
+            return False
+        for n, agent in enumerate(batch):
+            if asked < agent.asked:
+                # A later reading has come before this one.
+                continue
+            agent.asked = asked
+            read, reason = data.get(f"a{n}"), "; ".join(errors)
+            if isinstance(read, dict) and text(read.get("handle")) not in ("", agent.handle):
+                # Ids are numbers of their session: the same one stands for another agent in the next.
+                read, reason = None, OF_ANOTHER
+            if isinstance(read, dict) and read:
+                self._take(agent, read)
+                continue
+            agent.vanished = agent.vanished or (agent.answered and (unknown_here(reason) or reason == OF_ANOTHER))
+            agent.forget(reason or "the engine does not know it")
+            self.show(agent)
+        return True
+
     async def _find(self, lost: list[Agent]) -> None:
         """Find out how these agents are addressed."""
-        for start in range(0, len(lost), AT_ONCE):
-            agents = [agent for agent in lost[start : start + AT_ONCE] if sendable(agent.handle)]
-            data, errors = await self._ids(agents)
-            if not data and len(agents) > 1:
-                # One that cannot be had may take along all that was asked with it.
-                for agent in agents:
-                    self._found(agent, "a0", *await self._ids([agent]))
-                continue
-            for n, agent in enumerate(agents):
-                self._found(agent, f"a{n}", data, errors)
         for agent in lost:
             if not sendable(agent.handle):
                 agent.unreachable = "its handle holds half a character, which cannot be sent"
                 self.show(agent)
+        asked = iter([agent for agent in lost if sendable(agent.handle)])
+        while batch := list(islice(asked, AT_ONCE)):
+            if not await self._ids(batch) and len(batch) > 1:
+                for agent in batch:
+                    await self._ids([agent])
 
-    async def _ids(self, agents: list[Agent]) -> tuple[Json, list[Fault]]:
-        if not self.abilities.by_handle:
-            return {}, [Fault("this engine finds no agent by its handle")]
-        asked: Json = {}
+    async def _ids(self, agents: list[Agent]) -> bool:
+        """Ask for the ids of these at once; False, and nothing changed, where that gave nothing for several."""
+        data: Json = {}
+        errors = ["this engine finds no agent by its handle"]
+        if self.abilities.by_handle:
+            asked: Json = {}
+            for n, agent in enumerate(agents):
+                # A label, whatever becomes of half characters in it.
+                asked |= {f"h{n}": agent.handle, f"n{n}": agent.name.encode("utf-8", "replace").decode()}
+            data, errors = await self.graph.ask_all(queries.by_handle(self.abilities, len(agents)), asked)
+            if not data and len(agents) > 1:
+                return False
         for n, agent in enumerate(agents):
-            # A label, whatever becomes of half characters in it.
-            asked |= {f"h{n}": agent.handle, f"n{n}": agent.name.encode("utf-8", "replace").decode()}
-        return await self.graph.ask_all(queries.by_handle(self.abilities, len(agents)), asked) if agents else ({}, [])
-
-    def _found(self, agent: Agent, at: str, data: Json, errors: list[Fault]) -> None:
-        id = text(down(data, at, "agent", "id"))
-        agent.id = id if id and sendable(id) else None
-        agent.unreachable = "" if agent.id else why(errors, at) or "the engine gives it no id"
-        if agent.id is None:
-            self.show(agent)
+            id = text(down(data, f"a{n}", "agent", "id"))
+            agent.id = id if id and sendable(id) else None
+            agent.unreachable = "" if agent.id else "; ".join(errors) or "the engine gives it no id"
+            if agent.id is None:
+                self.show(agent)
+        return True
 
     async def look_for_unproven(self) -> None:
         """Find out of agents that nothing has shown yet whether they exist: their mailbox tells."""
@@ -332,21 +347,27 @@ class Session:
             return agent.why_over if agent.over else agent.unreachable or "it cannot be addressed"
         if not self.abilities.looks_up:
             return "this engine finds no message by its number"
-        while True:
-            refs = agent.ledger.next_refs(PROBED)
-            data, errors = await self.graph.ask_all(queries.look_up(refs), {"id": agent.id})
-            there = [ref for n, ref in enumerate(refs) if down(data.get(f"m{n}"), "message", "ref")]
-            for ref in there:
+        # The engine tells of one message at a time: each step goes twice as far, and half as far after a miss.
+        step = 1
+        while step:
+            ref = agent.ledger.next_ref(step)
+            data, errors = await self.graph.ask_all(queries.LOOK_UP, {"id": agent.id, "ref": ref})
+            said = "; ".join(errors)
+            if down(data, "node", "message", "ref"):
                 agent.ledger.saw(ref)
-            absent = why(errors, "m0")
-            # A mailbox that says no is one all the same.
-            agent.proven = agent.proven or bool(there) or NO_MESSAGE in absent
-            if not there:
-                return "" if NO_MESSAGE in absent or unknown_here(absent) else absent or "the engine does not say"
+                agent.proven = True
+                step *= 2
+            elif NO_MESSAGE in said or unknown_here(said):
+                # A mailbox that says no is one all the same.
+                agent.proven = agent.proven or NO_MESSAGE in said
+                step //= 2
+            else:
+                return said or "the engine does not say"
+        return ""
 
     async def message_id(self, agent: Agent, ref: str) -> str:
-        data, _ = await self.graph.ask_all(queries.look_up([ref]), {"id": agent.id})
-        return text(down(data.get("m0"), "message", "id"))
+        data, _ = await self.graph.ask_all(queries.LOOK_UP, {"id": agent.id, "ref": ref})
+        return text(down(data, "node", "message", "id"))
 
     def _park(self, agent: Agent) -> None:
         """Wait for the end of what runs, so that it shows at once."""

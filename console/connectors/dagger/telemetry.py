@@ -92,8 +92,8 @@ def _span(raw: Json) -> Span | None:
     values = _attributes(raw)
     handle = _text(values, "dagger.io/agent.id") if values.get("dagger.io/agent") is True else ""
     name = _text(values, "dagger.io/agent.name") if handle else text(raw.get("name"))
-    end = _millis(raw.get("endTimeUnixNano"))
-    return Span(id, text(raw.get("parentSpanId")), name, _millis(raw.get("startTimeUnixNano")) or 0, end, handle)
+    start, end = _millis(raw.get("startTimeUnixNano")) or 0, _millis(raw.get("endTimeUnixNano"))
+    return Span(id, text(raw.get("parentSpanId")), name, start, end, handle)
 
 
 def _record(raw: Json) -> StateRecord | Subscription | None:
@@ -154,5 +154,6 @@ def _number(value: object) -> int:
 
 
 def _millis(value: JsonValue | None) -> int | None:
-    """Nanoseconds as milliseconds; None for 0, which stands for a time that has not come."""
-    return _number(value) // 1_000_000 or None
+    """Nanoseconds as milliseconds; None for a time that has not come: 0, or before 1970 without its sign."""
+    nanoseconds = _number(value)
+    return nanoseconds // 1_000_000 or None if 0 < nanoseconds < 2**63 else None

@@ -32,7 +32,7 @@ def documents(can: Abilities) -> dict[str, str]:
         (can.knows_agents, "poll", queries.poll(can, 3)),
         (can.reads_messages, "transcript", queries.transcript(can)),
         (can.reads_messages, "messages", queries.conversation(queries.messages(can))),
-        (can.looks_up, "look_up", queries.look_up(["#1", "#2"])),
+        (can.looks_up, "look_up", queries.LOOK_UP),
         (offered.send, "send", queries.send(replies=False)),
         (offered.send and can.has("Agent.send", "replyTo"), "reply", queries.send(replies=True)),
         (offered.send, "ref", queries.REF),
