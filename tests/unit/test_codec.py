@@ -92,7 +92,8 @@ def test_a_lone_surrogate_in_a_good_batch_is_replaced() -> None:
     event = frame.events[0]
     assert isinstance(event, Message)
     assert event.text == "a\ufffdb \N{GRINNING FACE}"
-    assert decoded.bad == ()
+    [bad] = decoded.bad
+    assert (bad.reason, bad.mended) == ("lone surrogates: replaced", True)
     encode(frame)
 
 

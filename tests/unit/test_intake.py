@@ -462,9 +462,11 @@ def test_a_bad_event_in_a_good_batch_costs_one_event() -> None:
     )
     decoded = decode_host(raw.encode())
     facts = intake().arrival(Received(decoded.frame, raw.encode(), decoded.bad))
-    events, fault = facts
+    events, mended, fault = facts
     assert isinstance(events, EventsFact)
+    assert isinstance(mended, FaultFact)
     assert isinstance(fault, FaultFact)
+    assert (mended.reason, mended.in_log, fault.in_log) == ("lone surrogates: replaced", True, True)
     assert [event.kind for event in events.events] == ["message", "raw"]
     assert events.events[0].text == "hi \ufffd"
     assert "text" in fault.reason

@@ -273,6 +273,10 @@ def test_what_is_fed_to_that_test_is_read_where_it_is_sensible() -> None:
     for frame in FRAMES.values():
         console.takes(json.dumps(frame))
     source = console.fleet.sources["here"]
-    assert [fault.reason for fault in source.faults] == ["other: m", "a frame of unknown type weather"]
-    assert (source.fault_count, source.error_count) == (1, 1)
+    assert [fault.reason for fault in source.faults] == [
+        "events of an unknown kind: weather",
+        "other: m",
+        "a frame of unknown type weather",
+    ]
+    assert (source.fault_count, source.error_count) == (2, 1)
     assert len(open_requests(console.fleet)) == 1

@@ -52,13 +52,15 @@ _SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 class Bad:
     """Something received that could not be read: why, and the start of it.
 
-    `session` names the session of a bad summary, and `fields` what of it is left out.
+    `session` names the session of a bad summary, and `fields` what of it is left out. `mended`: nothing is left out, but
+    some characters of the frame were no text and were replaced.
     """
 
     reason: str
     raw: str
     session: str | None = None
     fields: tuple[str, ...] = ()
+    mended: bool = False
 
 
 class Decoded(NamedTuple):
@@ -96,7 +98,7 @@ def decode_client(raw: bytes) -> ClientFrame | UnknownFrame:
 def about(raw: bytes) -> str | None:
     """What the answer to an unreadable frame is about: the frame's id, else its type; None where it shows neither."""
     try:
-        tree = _load(raw)
+        tree, _ = _load(raw)
     except ProtocolError:
         return None
     names = (tree.get("id"), tree.get("type")) if isinstance(tree, dict) else ()
@@ -104,10 +106,12 @@ def about(raw: bytes) -> str | None:
 
 
 def _read_slowly(raw: bytes) -> Decoded:
-    tree = _load(raw)
+    tree, mended = _load(raw)
     if not isinstance(tree, dict):
         raise ProtocolError(f"a frame must be a JSON object, this is {_json_type(tree)}", raw)
     bad: list[Bad] = []
+    if mended:
+        bad.append(Bad(mended, raw[:KEEP_RAW].decode("utf-8", "replace"), mended=True))
     if tree.get("type") in ("events", "page") and isinstance(tree.get("events"), list):
         tree = {**tree, "events": [_event(item, bad) for item in tree["events"]]}
         tree["events"] = [event for event in tree["events"] if event is not None]
@@ -198,15 +202,23 @@ def _is_int(value: JsonValue, least: int | None) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least)
 
 
-def _load(raw: bytes) -> Any:
+def _load(raw: bytes) -> tuple[Any, str]:
+    """The frame as a tree, and what had to be replaced for that; "" where nothing had to."""
+    mended = ""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        mended = f"not UTF-8 at byte {error.start}: replaced"
+        text = raw.decode("utf-8", "replace")
     # NaN, the infinities and endless integers become text: what needs a number there fails alone, not its batch.
     try:
-        tree = json.loads(raw.decode("utf-8", "replace"), parse_constant=str, parse_int=_int)
-        return _replace_surrogates(tree)
+        tree = json.loads(text, parse_constant=str, parse_int=_int)
+        whole = _replace_surrogates(tree)
     except RecursionError:
         raise ProtocolError("nested too deeply", raw) from None
     except ValueError as error:
         raise ProtocolError(f"not JSON: {error}", raw) from None
+    return whole, mended or ("lone surrogates: replaced" if whole != tree else "")
 
 
 def _int(digits: str) -> int | str:
