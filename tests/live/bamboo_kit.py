@@ -42,6 +42,7 @@ class Live:
 
     peer: Peer
     release: Callable[[str], None]
+    model: str
 
     @property
     def url(self) -> str:
@@ -56,6 +57,11 @@ class Live:
             answer = await client.post(f"{API}{path}", json=body)
             answer.raise_for_status()
             return answer.json()
+
+    async def seen_by_model(self) -> Any:
+        """What the model was asked so far, by all sessions."""
+        async with httpx.AsyncClient(base_url=self.model.removesuffix("/v1"), timeout=60) as client:
+            return (await client.get("/seen")).json()
 
     async def session(self, title: str = "Worker") -> str:
         made = await self.post("/sessions", {"title": title, "workspace_path": str(self.work)})
@@ -80,7 +86,7 @@ async def live(line: str) -> AsyncIterator[Live]:
         peer = Peer(str(PROGRAMS.get(line, _OLDER)), Path(folder), url)
         try:
             peer.start()
-            yield Live(peer, lambda name: server.gate(name).set())
+            yield Live(peer, lambda name: server.gate(name).set(), url)
         finally:
             peer.stop(kill=True)
             server.shutdown()

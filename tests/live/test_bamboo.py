@@ -10,7 +10,7 @@ from tests.live.bamboo_kit import OLD, Live, each_line, live, needs_bamboo
 from tests.peers.bamboo_desk import BambooDesk, desk
 from tests.sockets.bamboo_kit import LONG, native, script, send
 from watchfloor.protocol.events import Delta, Message, Notice, RequestResolved, Speaker, ToolResult, ToolStatus
-from watchfloor.protocol.frames import DoDelete, DoInterrupt, DoSend
+from watchfloor.protocol.frames import DoApprove, DoDelete, DoInterrupt, DoSend
 from watchfloor.words import Lifecycle, OutcomeKind, RequestKind, StopReason
 
 pytestmark = [pytest.mark.live, needs_bamboo, each_line]
@@ -140,6 +140,43 @@ async def test_of_two_who_decide_at_once_one_is_told_so(line: str) -> None:
         late = next(done for done in decisions if done.outcome is OutcomeKind.ALREADY_DECIDED)
         assert late.decided is not None
         assert late.decided.option == ("allow_once" if file.exists() else "deny_once")
+
+
+async def test_the_reason_of_a_denial_reaches_the_model(line: str) -> None:
+    async with live(line) as server, desk(server.url) as seen:
+        id = await worker(server, seen)
+        file = server.work / "why"
+        await send(seen, id, {"shell": f"touch {file}", "id": "call_why"}, {"say": "So no."})
+        request, subject = await seen.asked(id)
+        do = DoApprove(request=subject.id, option="deny_once", digest=request.digest, note="Ask me first.")
+        done = await seen.do(id, do)
+        assert (done.outcome, done.reason) == (OutcomeKind.APPLIED, None)
+        await said(seen, id, "So no.")
+        await native(seen, id, "completed")
+        assert "Ask me first." in [asked["last"]["content"] for asked in await server.seen_by_model()]
+        assert not file.exists()
+
+
+async def test_what_another_client_decided_is_told(line: str) -> None:
+    async with live(line) as server, desk(server.url) as seen:
+        id = await worker(server, seen)
+        await send(seen, id, PLAN, {"shell": "true", "id": "call_true"}, {"say": "Well."})
+        request, subject = await seen.asked(id)
+        assert request.about == "plan: First look."
+        await server.post(f"/sessions/{id}/respond", {"response": "Stay in plan mode"})
+        await seen.until(lambda: seen.requests[subject.id].decision)
+        answered = seen.requests[subject.id].decision
+        assert answered is not None
+        assert (answered.by, answered.note) == ("another client", "Stay in plan mode")
+        _, subject = await seen.asked(id)
+        call, _, generation = subject.id.partition("/")
+        decision = {"request_id": call, "request_generation": generation, "decision": "deny_session"}
+        await server.post(f"/sessions/{id}/permission-decisions", decision)
+        await seen.until(lambda: seen.requests[subject.id].decision)
+        denied = seen.requests[subject.id].decision
+        assert denied is not None
+        assert (denied.by, denied.option) == ("another client", "deny_session:exact_resource")
+        await said(seen, id, "Well.")
 
 
 async def test_children_are_a_tree_and_nobody_is_asked_for_them(line: str) -> None:
