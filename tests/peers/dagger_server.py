@@ -11,6 +11,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -41,9 +42,12 @@ TOKEN: Final = "token-of-a-test"
 
 @cache
 def schema_of(beta: int, *, without: tuple[str, ...] = ()) -> GraphQLSchema:
-    """The schema of a version, without some fields, as `Agent.reseed`, or arguments, as `Agent.stop.kill`."""
+    """The schema of a version, without some types, fields, as `Agent.reseed`, or arguments, as `Agent.stop.kill`."""
     schema = build_schema((FIXTURES / f"schema_beta{beta}.graphql").read_text(encoding="utf-8"))
     for name in without:
+        if name in schema.type_map:
+            del schema.type_map[name]
+            continue
         type_name, field, *argument = name.split(".")
         fields = getattr(schema.type_map[type_name], "fields")  # noqa: B009 - not every type has fields
         if argument:
@@ -169,13 +173,15 @@ class DaggerServer:
 
     async def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Status and body for a query. Raises ConnectionAbortedError where the answer gets lost."""
-        asked = json.loads(body)
+        asked, known = json.loads(body), self.schema.type_map
         try:
             document = parse(asked["query"])
         except GraphQLError as error:
             return 422, {"errors": [error.formatted], "data": None}
         if errors := validate(self.schema, document):
             return 422, {"errors": [error.formatted for error in errors], "data": None}
+        if missing := [name for name in re.findall(r'__type\(name: "(\w+)"\)', asked["query"]) if name not in known]:
+            return 200, {"errors": [{"message": f'unknown type: "{missing[0]}"', "path": [missing[0]]}], "data": None}
         asks_for = set(_fields(document))
         if _hit(self.faults.swallow, asks_for):
             raise ConnectionAbortedError

@@ -97,6 +97,28 @@ async def test_a_handle_that_cannot_be_sent_harms_no_other() -> None:
         assert server.engine.verbs == []
 
 
+# --- the schema
+
+
+async def test_a_type_that_the_engine_lacks_takes_no_other_along() -> None:
+    async with DaggerServer(without=("LLMMessage.origin", "LLMMessageOrigin")) as server, desk(server) as seen:
+        handle = await ready(seen, await in_state(server.engine, "IDLE"))
+        server.engine.models.release(5)
+        assert (await seen.do(handle, DoSend(text="hello"))).info["ref"] == "#1"
+        await seen.until(lambda: seen.texts(handle)[-1:] == ["echo: hello"])
+
+
+async def test_a_message_that_was_sent_is_sent_although_its_number_cannot_be_read() -> None:
+    async with DaggerServer(without=("AgentMessage.ref",)) as server, desk(server) as seen:
+        agent = await in_state(server.engine, "IDLE")
+        handle = await ready(seen, agent)
+        server.engine.models.release(5)
+        sent = await seen.do(handle, DoSend(text="hello"))
+        assert (sent.outcome, "message" in sent.info) == (APPLIED, True)
+        await seen.until(lambda: seen.texts(handle)[-1:] == ["echo: hello"])
+        assert [mail.text for mail in agent.mail] == ["hello"]
+
+
 # --- agents
 
 

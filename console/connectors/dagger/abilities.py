@@ -22,12 +22,14 @@ from watchfloor.protocol.model import (
 from watchfloor.words import ReseedMode
 
 TYPES: Final = ("Query", "Agent", "AgentMessage", "LLM", "LLMMessage", "LLMMessageOrigin", "LLMContentBlock")
-ASK: Final = (
-    "query Abilities { "
-    + " ".join(f'{name}: __type(name: "{name}") {{ fields {{ name args {{ name }} }} }}' for name in TYPES)
-    + ' states: __type(name: "AgentState") { enumValues { name } } }'
+PARTS: Final = (
+    *(f'{name}: __type(name: "{name}") {{ fields {{ name args {{ name }} }} }}' for name in TYPES),
+    'states: __type(name: "AgentState") { enumValues { name } }',
 )
+ASK: Final = f"query Abilities {{ {' '.join(PARTS)} }}"
 """The query whose answer `Abilities.read` takes: small, where the whole schema of an engine is megabytes."""
+ASK_EACH: Final = tuple(f"query Abilities {{ {part} }}" for part in PARTS)
+"""The same in parts: an engine answers nothing at all where one of the types is missing."""
 
 SPAWN: Final = "spawn"
 ATTACH: Final = "attach"

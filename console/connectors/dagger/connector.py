@@ -86,7 +86,7 @@ class DaggerSource:
 
     async def open(self) -> None:
         self._graph = graph = Graph(*self._place)
-        can = Abilities.read(await graph.ask(abilities.ASK))
+        can = await self._abilities(graph)
         if not can.knows_agents:
             raise NotAHost(f"{graph.where} has no agents: they need Dagger v1.0.0-beta.14 or newer")
         name = "Dagger session"
@@ -114,6 +114,14 @@ class DaggerSource:
         for agent in self.session.agents.values():
             for sent in () if agent.over else agent.ledger.open:
                 self.session.awaiting.begin(graph, sent)
+
+    async def _abilities(self, graph: Graph) -> Abilities:
+        told, errors = await graph.ask_all(abilities.ASK)
+        if errors:
+            told = {}
+            for part in abilities.ASK_EACH:
+                told |= (await graph.ask_all(part))[0]
+        return Abilities.read(told)
 
     async def run(self) -> None:
         ours = [_task(self._poll()), _task(self._read_conversations())]

@@ -15,7 +15,7 @@ from console.connectors.dagger.lost import Lost
 from console.connectors.dagger.reading import Json, down, obj, text
 from console.connectors.dagger.rebuild import CannotRebuild
 from console.connectors.dagger.session import HERE, Session
-from watchfloor.errors import ConnectionFailed, ConnectionLost, Unreachable
+from watchfloor.errors import ConnectionLost, Unreachable, WatchfloorError
 from watchfloor.foreign import Handled
 from watchfloor.protocol.frames import (
     Command,
@@ -145,9 +145,11 @@ class Verbs:
             variables["replyTo"] = reply_to
         data = await self._once(lost, session.graph.ask(queries.send(replies=replies), variables))
         id = text(down(data, "node", "send"))
-        ref = await self._ref(id)
+        ref = await self._ref(id) if session.abilities.has("AgentMessage.ref") else ""
         if not ref:
-            self._lost(lost)
+            if session.abilities.looks_up:
+                self._lost(lost)
+            await self._read(agent)
             return Handled(OutcomeKind.APPLIED, info={"message": id})
         sent = Sent(agent.handle, ref, id, words, by, lost.at, reply_to)
         if (delivery := session.sent(agent, sent)) is not None:
@@ -164,7 +166,7 @@ class Verbs:
         for _ in range(2):
             try:
                 return text(down(await self._session.graph.ask(queries.REF, {"id": id}), "node", "ref"))
-            except (Refused, ConnectionFailed):
+            except (Refused, WatchfloorError):
                 continue
         return ""
 
@@ -280,7 +282,7 @@ class Verbs:
         for _ in range(2):
             try:
                 named = obj((await session.graph.ask(queries.identity(session.abilities), {"id": id})).get("node"))
-            except (Refused, ConnectionFailed):
+            except (Refused, WatchfloorError):
                 continue
             if handle := text(named.get("handle")):
                 await self._read(session.add(handle, text(named.get("name")), owned=True, id=id))
@@ -313,7 +315,7 @@ class Verbs:
             await self._session.poll([agent.handle])
             if conversation:
                 await self._session.follow(agent)
-        except ConnectionFailed:
+        except WatchfloorError:
             self._session.show(agent)
             self._session.wants(agent.handle)
         except asyncio.CancelledError:
