@@ -48,7 +48,7 @@ Room: TypeAlias = Callable[[], Awaitable[None]]
 class Timings:
     """All in seconds."""
 
-    first_delay_s: float = 0.5
+    first_delay_s: float = 2.0
     """The n-th try waits between nothing and twice as long as the one before could, from here ..."""
     longest_delay_s: float = 30.0
     """... up to here."""
@@ -185,14 +185,16 @@ class Supervisor:
         while self.let_go_for is None:
             connected_at: float | None = None
             since: int | None = None
+            helps = True
             try:
                 self._link = await self._connect()
                 connected_at = self._timer.now()
                 (why, since), contact = await self._listen(self._link), Contact.LOST
             except ConnectionFailed as error:
-                why, contact = str(error), Contact.LOST if error.retry else Contact.REFUSED
+                why, helps = str(error), error.retry
+                contact = Contact.LOST if helps or connected_at is not None else Contact.REFUSED
             except ConfigError as error:
-                why, contact = str(error), Contact.REFUSED
+                why, contact, helps = str(error), Contact.REFUSED, False
             except Exception as error:
                 _log.exception("the connector of %r failed", self._target.name)
                 why, contact = f"its connector failed ({type(error).__name__}): the log has the details", Contact.LOST
@@ -202,7 +204,7 @@ class Supervisor:
                 self._tries = 0
             self._tries += 1
             if self.let_go_for is None:
-                await self._wait(why, contact, since)
+                await self._wait(why, contact, since, helps=helps)
         self._change(Contact.LOST, self.let_go_for)
 
     async def _connect(self) -> Link:
@@ -259,10 +261,10 @@ class Supervisor:
             if quiet_s >= timings.silent_after_s and self.contact is Contact.LIVE:
                 self._change(Contact.SILENT, since=self._heard_at)
 
-    async def _wait(self, why: str, contact: Contact, since: int | None) -> None:
-        """Tell what happened, and wait until the next try is due or asked for."""
+    async def _wait(self, why: str, contact: Contact, since: int | None, *, helps: bool) -> None:
+        """Tell what happened, and wait until the next try is due or asked for; `helps`: it may bring something else."""
         self._hurry.clear()
-        delay_s = self._delay(contact)
+        delay_s = self._delay(helps=helps)
         self._change(contact, why, self._tries, self._clock() + round(delay_s * 1000), since)
         waits = {asyncio.create_task(self._timer.sleep(delay_s)), asyncio.create_task(self._hurry.wait())}
         try:
@@ -272,12 +274,10 @@ class Supervisor:
         if self._hurry.is_set() and self.let_go_for is None:
             self._change(Contact.CONNECTING, tries=self._tries)
 
-    def _delay(self, contact: Contact) -> float:
-        if contact is Contact.REFUSED:
+    def _delay(self, *, helps: bool) -> float:
+        if not helps:
             return self._timings.refused_delay_s
-        # Full jitter: many consoles that lost one host do not come back in step.
-        ceiling = min(self._timings.longest_delay_s, self._timings.first_delay_s * 2.0 ** min(self._tries - 1, 16))
-        return self._rng.uniform(0, ceiling)
+        return retry_delay_s(self._timings, self._tries, self._rng)
 
     async def _hang_up(self) -> None:
         link, self._link = self._link, None
@@ -323,6 +323,16 @@ class Supervisor:
                 attempt=command.attempt,
             )
         )
+
+
+def retry_delay_s(timings: Timings, tries: int, rng: random.Random) -> float:
+    """How long to wait after so many tries, in seconds.
+
+    Full jitter: many consoles that lost one host do not come back in step. Those that come at once come within
+    `first_delay_s`, so that a host which was only restarted is not asked by all of them in one second.
+    """
+    ceiling = min(timings.longest_delay_s, timings.first_delay_s * 2.0 ** min(tries - 1, 16))
+    return rng.uniform(0, ceiling)
 
 
 async def _end(*tasks: asyncio.Task[Any]) -> None:

@@ -106,6 +106,26 @@ class Fleet(Store):
                 self.changed(session, changes)
         return changes
 
+    def clock_set(self, by_ms: int) -> Changes:
+        """Our clock was set by so much, while no time passed: what is waited for is due by the clock as it is now."""
+        changes = Changes()
+        for one in (one for trails in self.active.values() for one in trails):
+            trail.clock_set(one, by_ms)
+        for session in self.sessions.values():
+            if session.track.behind_since is not None:
+                session.track.behind_since += by_ms
+        for source in self.sources.values():
+            # The first beat brings it as well; until then requests would be of another day.
+            self.set_clock(source, source.ahead_ms - by_ms)
+            if source.contact_since:
+                source.contact_since += by_ms
+            if source.lost_since is not None:
+                source.lost_since += by_ms
+            if source.retry_at is not None:
+                source.retry_at += by_ms
+            self.noted(source, changes)
+        return changes
+
     def requested(self, intent: Intent, now: int) -> Changes:
         """A command has passed the gate and is about to be sent. Its id is new, its target known."""
         changes = Changes()

@@ -132,6 +132,17 @@ def judge(trail: Trail, scene: Scene, now: int) -> bool:
     return True
 
 
+def clock_set(trail: Trail, by_ms: int) -> None:
+    """Our clock was set by so much: nobody waits longer or shorter for it."""
+    trail.requested_at += by_ms
+    if trail.sent_at is not None:
+        trail.sent_at += by_ms
+    if trail.acked_at is not None:
+        trail.acked_at += by_ms
+    if trail.due_at is not None:
+        trail.due_at += by_ms
+
+
 def give_up(trail: Trail, now: int) -> None:
     """Nothing can be made of what the session shows."""
     _conclude(trail, EffectState.UNOBSERVABLE, Clean("what the session shows cannot be read"), now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +14,7 @@ from console.fleet.state import Trail
 from console.fleet.trail import unanswered_s
 from console.hub.book import Book
 from console.hub.detail import Detail
+from console.hub.jumps import Jumps, steady_ms
 from console.hub.lines import HEARD, Lines
 from console.hub.past import Past
 from console.hub.refused import refused
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.5
 """How often the passing of time alone is looked at: overdue effects, gaps that did not fill."""
-
-
-def steady_ms() -> int:
-    """Milliseconds of a clock that is never set."""
-    return time.monotonic_ns() // 1_000_000
 
 
 class Hub:
@@ -74,7 +69,10 @@ class Hub:
         self.steady: Final = steady
         self.showing: Callable[[], str] | None = None
         """What its sources show, where that is not what happens now; None: it is."""
+        self.not_told = ""
+        """By what the operator could not be notified, and why, in one line; "" while all works."""
         self._clock = clock
+        self._jumps = Jumps(clock, steady)
         self._audit = audit
         self._on_changes = on_changes
         self._book = Book(audit, by)
@@ -367,6 +365,9 @@ class Hub:
         while True:
             await asyncio.sleep(TICK_S)
             self._detail.tick()
+            # Whoever shows a recording leads its clock, faster and slower.
+            if self.showing is None and (by_ms := self._jumps.since()):
+                self._tell(self.fleet.clock_set(by_ms))
             now = self._clock()
             self._tell(self.fleet.tick(now))
             self._miss_words(now)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from console.connectors.supervisor import ContactChange, Item, Supervisor, Timings
+from console.connectors.supervisor import ContactChange, Item, Supervisor, Timings, retry_delay_s
 from watchfloor.connector import Arrival, Received, Target
 from watchfloor.errors import ConfigError, ConnectionLost, Denied, ProtocolError, Unreachable
 from watchfloor.protocol.frames import Beat, ClientFrame, Command, DoPause, Outcome, Watch
@@ -209,7 +212,7 @@ async def test_there_is_no_last_try_and_the_delays_grow_within_their_bounds() ->
             assert (change.contact, change.why, change.tries) == (Contact.LOST, "nothing listens there", n)
             delay = stage.timer.next_due()
             assert change.retry_at == pytest.approx(stage.clock() + delay * 1000, abs=1)
-            assert 0 <= delay <= min(30.0, 0.5 * 2 ** (n - 1))
+            assert 0 <= delay <= min(30.0, 2.0 * 2 ** (n - 1))
             delays.append(delay)
             await stage.timer.advance(delay)
         assert stage.contacts()[-1] is Contact.LIVE
@@ -230,6 +233,28 @@ async def test_what_a_try_cannot_mend_is_refused_and_tried_slowly() -> None:
         await stage.timer.advance(0.2)
         assert stage.connector.tries == 2
         assert stage.contact() is Contact.REFUSED
+
+
+async def test_what_would_break_each_connection_alike_is_tried_slowly_and_stays_lost() -> None:
+    fault = ConnectionLost("a frame was larger than 16 MiB", 1009)
+    fault.retry = False
+    async with running(Stage()) as stage:
+        await stage.end(fault)
+        lost = stage.changes()[-1]
+        assert (lost.contact, lost.why) == (Contact.LOST, "a frame was larger than 16 MiB")
+        assert stage.timer.next_due() == 60.0
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32), tries=st.integers(1, 40))
+def test_a_thousand_clients_that_lost_one_host_do_not_return_in_one_second(seed: int, tries: int) -> None:
+    timings, rng = Timings(), random.Random(seed)
+    delays = [retry_delay_s(timings, tries, random.Random(rng.random())) for _ in range(1_000)]
+    ceiling = min(timings.longest_delay_s, timings.first_delay_s * 2.0 ** (tries - 1))
+    assert all(0 <= delay <= ceiling for delay in delays)
+    assert max(Counter(map(int, delays)).values()) < 600, "at the first try as well"
+    slices = Counter(int(delay / ceiling * 10) for delay in delays)
+    assert max(slices.values()) < 200, "and evenly"
 
 
 async def test_the_operator_may_ask_for_a_try_at_once() -> None:
@@ -273,7 +298,7 @@ async def test_silence_is_told_before_it_counts_as_a_loss() -> None:
         assert stage.changes()[-1].why == "nothing was heard for 60 s"
         assert stage.changes()[-1].at == heard_at
         assert stage.connector.links[0].closed
-        await stage.timer.advance(0.5)
+        await stage.timer.advance(2.0)
         assert stage.connector.tries == 2
         assert stage.contact() is Contact.LIVE
 
@@ -331,7 +356,7 @@ async def test_a_lost_connection_says_why_and_is_dialled_again_by_the_same_conne
         await stage.end(ConnectionLost("lost the host: it is shutting down (1012)", 1012))
         assert stage.changes()[-1].why == "lost the host: it is shutting down (1012)"
         assert stage.connector.links[0].closed
-        await stage.timer.advance(0.5)
+        await stage.timer.advance(2.0)
         assert stage.contact() is Contact.LIVE
         assert (stage.made, stage.connector.tries) == (1, 2)
 
@@ -369,7 +394,7 @@ async def test_a_broken_connector_hurts_its_source_only(place: str, caplog: pyte
         assert [record.levelno for record in caplog.records] == [logging.ERROR]
         await well.hear(beat())
         assert well.items[-1] == beat()
-        await sick.timer.advance(0.5)
+        await sick.timer.advance(2.0)
         assert sick.contact() is Contact.LIVE
 
 
@@ -405,7 +430,7 @@ async def test_a_connector_that_never_connects_is_given_up_and_tried_again() -> 
     async with running(stage):
         await stage.reaches(Contact.LOST)
         assert "not connected after 0.02 s" in stage.changes()[-1].why
-        await stage.timer.advance(0.5)
+        await stage.timer.advance(2.0)
         assert stage.contact() is Contact.LIVE
 
 
@@ -415,7 +440,7 @@ async def test_a_connection_that_will_not_end_is_left_alone(caplog: pytest.LogCa
         stage.connector.links[0].hangs_on_close = True
         await stage.end()
         await stage.reaches(Contact.LOST)
-        await stage.timer.advance(0.5)
+        await stage.timer.advance(2.0)
         assert stage.contact() is Contact.LIVE
         assert "did not end in good order" in caplog.text
 

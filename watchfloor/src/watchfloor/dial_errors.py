@@ -23,6 +23,7 @@ from watchfloor.errors import (
     NotAHost,
     Unreachable,
 )
+from watchfloor.protocol.codec import MAX_RECEIVE
 from watchfloor.protocol.frames import Error, ErrorCode, Welcome
 from watchfloor.text import clean_line
 from watchfloor.words import PROTOCOL
@@ -31,6 +32,9 @@ PORTS: Final = {"ws": 80, "wss": 443}
 SHOWN: Final = 200
 """Characters of a server's own words that are shown."""
 
+TOO_LARGE: Final = 1009
+"""The close code of a side that was sent a larger frame than it takes."""
+
 _HOW_TO_GIVE_IT: Final = "give it with --token-file, --token-env or token_file in the configuration"
 _CLOSE_WORDS: Final = {
     1000: "it ended the connection",
@@ -38,7 +42,7 @@ _CLOSE_WORDS: Final = {
     1002: "it says that we broke the protocol",
     1006: "the connection broke",
     1008: "it refused what we sent",
-    1009: "a frame was too large",
+    TOO_LARGE: "a frame was too large",
     1011: "it failed",
     1012: "it is shutting down",
     1013: "this client was too slow for it",
@@ -123,7 +127,12 @@ def lost(error: ConnectionClosed, where: str) -> ConnectionLost:
     ours, theirs = error.sent, error.rcvd
     if ours is not None and not error.rcvd_then_sent and ours.code != 1000:
         words = _CLOSE_WORDS.get(ours.code, "it broke the protocol")
-        return ConnectionLost(f"we ended the connection to {where}: {words} ({ours.code})", ours.code)
+        if ours.code == TOO_LARGE:
+            words = f"a frame was larger than {MAX_RECEIVE // 1024**2} MiB"
+        ended = ConnectionLost(f"we ended the connection to {where}: {words} ({ours.code})", ours.code)
+        # It stands in what the host keeps, and comes again each time.
+        ended.retry = ours.code != TOO_LARGE
+        return ended
     code = 1006 if theirs is None else theirs.code
     words = _CLOSE_WORDS.get(code, "it ended the connection")
     said = f", {cut_words(theirs.reason)!r}" if theirs is not None and theirs.reason else ""

@@ -52,8 +52,8 @@ _SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 class Bad:
     """Something received that could not be read: why, and the start of it.
 
-    `session` names the session of a bad summary, and `fields` what of it is left out. `mended`: nothing is left out, but
-    some characters of the frame were no text and were replaced.
+    `session` names the session of a bad summary, and `fields` what of it is left out. `mended`: nothing is left out,
+    but some characters of the frame were no text and were replaced.
     """
 
     reason: str
