@@ -48,6 +48,8 @@ class Faults:
     deaf: set[str] = field(default_factory=set)
     loses: set[str] = field(default_factory=set)
     """The stream sends nothing to these subscriptions (by arm)."""
+    no_sockets: bool = False
+    """Every handshake of a socket is answered with 404, as by a proxy that knows none."""
 
 
 class Routes:
@@ -121,9 +123,8 @@ class Routes:
             case "/queues/unserved" if modern:
                 return said(self.world.unserved)
             case "/workers/managed" if modern:
-                return said(
-                    {"commissioned": True, "remedy": None, "workers": [], "undecodable": [], "auto_provision": []}
-                )
+                return said({"commissioned": True, "remedy": None, "workers": self._managed(), "undecodable": [],
+                             "auto_provision": []})  # fmt: skip
             case "/workflows/count" if not modern:
                 flows = [flow for flow in self.world.flows.values() if flow.namespace == query["namespace"][0]]
                 return said({"count": len(flows)})
@@ -133,6 +134,13 @@ class Routes:
                 return 405, None, ""
             case _:
                 return self._page(path)
+
+    def _managed(self) -> list[Json]:
+        """The workers that the server runs itself; it names them so."""
+        names = {
+            name for flow in self.world.flows.values() for name in flow.worker.values() if name.startswith("auto/")
+        }
+        return [{"name": name, "task_queue": "scripted", "state": "running"} for name in sorted(names)]
 
     def _page(self, path: str) -> Reply:
         """The server's own web pages: nearly every path of an old one, a few of a new one."""

@@ -78,6 +78,8 @@ class AionServer:
         self.modern, self.token, self.port = modern, token, port
         self.subscribers: list[Subscriber] = []
         self.first_frames: list[Any] = []
+        self.subjects: set[str | None] = set()
+        """Who callers said to be."""
         self.world.history_listeners.append(self._recorded)
         self.world.speech_listeners.append(self._spoken)
         self._moved = asyncio.Event()
@@ -212,6 +214,7 @@ class AionServer:
             line, *rows = head.decode("latin-1").split("\r\n")
             method, target, _ = line.split(" ", 2)
             headers = {name.lower(): value.strip() for name, _, value in (row.partition(":") for row in rows)}
+            self.subjects.add(headers.get("x-aion-subject"))
             if headers.get("upgrade", "").lower() == "websocket":
                 return await self._stream(reader, writer, head, headers)
             body = await reader.readexactly(int(headers.get("content-length", "0")))
@@ -239,6 +242,8 @@ class AionServer:
     ) -> None:
         if not self._may(headers, ""):
             return self._reply(writer, 401, None, "")
+        if self.faults.no_sockets:
+            return self._reply(writer, 404, None, "")
         protocol = ServerProtocol(max_size=None)
         subscriber = Subscriber(protocol, writer)
         protocol.receive_data(head)

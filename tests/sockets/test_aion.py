@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from console.connectors.aion.reading import millis
 from tests.peers.aion_desk import Desk, desk, group_of, session_of
 from tests.peers.aion_server import AionServer
-from tests.peers.aion_world import ALL
+from tests.peers.aion_world import ALL, Flow
 from watchfloor.connector import Record
-from watchfloor.protocol.events import Child, Level, Message, Notice, Raw, ResultEvent
+from watchfloor.protocol.events import Child, Level, LifecycleChanged, Message, Notice, Raw, ResultEvent
 from watchfloor.protocol.frames import DoSend
 from watchfloor.protocol.model import EffectsTrait, RequestsTrait, SessionKind
 from watchfloor.words import Lifecycle, OutcomeKind, Primitive
 
 BOTH = pytest.mark.parametrize("modern", [True, False], ids=["0.31", "0.10"])
+
+
+def at(flow: Flow, kind: str) -> int:
+    """When the last event of that kind was recorded."""
+    (*_, event) = [event for event in flow.history if event["type"] == kind]
+    return millis(event["data"]["envelope"]["recorded_at"])
 
 
 async def lives(seen: Desk, id: str, lifecycle: str = "running") -> None:
@@ -31,10 +38,14 @@ async def test_an_agent_is_shown_below_its_workflow_with_what_it_says(modern: bo
             # Listed at once, for the command line looks once only.
             shown = seen.summary(id)
             assert (shown.name, shown.parent, shown.attempt, shown.lifecycle) == (
-                "work #0", group_of(flow), 1, Lifecycle.RUNNING
+                f"work #0 {flow.id[:8]}", group_of(flow), 1, Lifecycle.RUNNING
             )  # fmt: skip
             assert shown.labels["namespace"] == "default"
-            assert seen.summary(group_of(flow)).kind is SessionKind.GROUP
+            group = seen.summary(group_of(flow))
+            assert (group.kind, group.name) == (SessionKind.GROUP, f"scripted {flow.id[:8]}")
+            # Neither is said to have begun when we came.
+            assert (shown.since, group.since) == (at(flow, "ActivityLeased"), at(flow, "WorkflowStarted"))
+            assert not seen.of(id, LifecycleChanged), "what it was when we came did not happen then"
             assert seen.capabilities(id).advertised() == (Primitive.SEND, Primitive.STOP)
             assert (seen.traits(id).effects, seen.traits(id).requests) == (EffectsTrait.PARTIAL, RequestsTrait.DERIVED)
             assert "attempt" in shown.controls["send"], "steering belongs to the attempt, and the control says so"

@@ -271,7 +271,7 @@ async def test_a_server_that_cannot_say_what_it_has_is_asked_again_later() -> No
             await Desk(server.url).connect()
         assert fault.value.retry
         async with desk(server.url) as seen:
-            server.faults.answers["/namespaces"] = [refused(500, "backend", "store failure")] * 3
+            server.faults.answers["/namespaces"] = [refused(500, "backend", "store failure")] * 9
             await seen.until(lambda: seen.over)
             assert isinstance(seen.fault, ConnectionLost)
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Final
+from urllib.parse import quote
 
 from pydantic import JsonValue
 
@@ -14,6 +15,7 @@ from console.connectors.aion.approvals import DECISIONS
 from console.connectors.aion.feed import Feed, Session
 from console.connectors.aion.history import Workflow
 from console.connectors.aion.interventions import intervention, outcome, stale
+from console.connectors.aion.reading import text
 from console.connectors.aion.server import Refused, Server
 from watchfloor.errors import ConnectionFailed, Denied, NotAHost
 from watchfloor.foreign import Handled, Mirror
@@ -23,9 +25,10 @@ from watchfloor.words import OptionKind, OutcomeKind
 
 UNANSWERED: Final = "worker dispatch failed"
 """What the server says of a worker that did not answer within 30 s."""
+UNANSWERED_S: Final = 25.0
+"""A failure after this long is one of a worker that did not answer, whatever its words."""
 PATIENCE_S: Final = 3.0
 """An intervention that takes longer holds up every other one of its worker."""
-RESTART: Final = "restart the worker: POST /workers/managed/NAME/restart, the slash of its name as %2F"
 _PRIMITIVE_OF: Final = {
     "send": offers.INJECT,
     "stop": offers.CANCEL,
@@ -60,9 +63,10 @@ class Acting:
         server: Callable[[], Server],
         reread: Callable[[Workflow], Awaitable[None]],
         patience_s: float = PATIENCE_S,
+        unanswered_s: float = UNANSWERED_S,
     ) -> None:
         self._feed, self._mirror, self._server, self._reread = feed, mirror, server, reread
-        self._patience_s = patience_s
+        self._patience_s, self._unanswered_s = patience_s, unanswered_s
         self._waiting: dict[tuple[str, str], list[float]] = {}
         """Since when interventions wait for their workers, by the event loop's clock."""
 
@@ -136,7 +140,8 @@ class Acting:
             return Handled(OutcomeKind.CAPABILITY_NOT_SUPPORTED, reason=f"aion has no {do.primitive}")
         worker = self._feed.worker_of(session)
         now = asyncio.get_running_loop().time()
-        waiting = self._waiting.setdefault(worker, [])
+        # Where the server does not say who runs what, nothing is known of the worker's other agents.
+        waiting = self._waiting.setdefault(worker if worker[1] else (session.id, ""), [])
         if any(now - since > self._patience_s for since in waiting):
             reason = f"{worker[1] or 'its worker'} has not answered the intervention before this one: wait for that"
             return Handled(OutcomeKind.REFUSED, reason=reason)
@@ -151,30 +156,47 @@ class Acting:
                 decision = self._decision(do, by)
             return handled
         except Refused as refused:
-            return self._unanswered(worker, refused) or refusal(refused)
+            took_s = asyncio.get_running_loop().time() - now
+            return await self._unanswered(worker, refused, took_s) or refusal(refused)
         finally:
             waiting.remove(now)
             if request:
                 self._feed.decided(session, request, decision)
 
-    def _unanswered(self, worker: tuple[str, str], refused: Refused) -> Handled | None:
-        if refused.code != "backend" or refused.status == 503:
+    async def _unanswered(self, worker: tuple[str, str], refused: Refused, took_s: float) -> Handled | None:
+        """The outcome where the worker, which answers for the agent, gave no answer; None where it is another failure.
+
+        The server has one message for it, and whoever changes that cannot change how long it waits.
+        """
+        failed = refused.status >= 500 and refused.status != 503
+        if not failed or (str(refused) != UNANSWERED and took_s <= self._unanswered_s):
             return None
-        if str(refused) != UNANSWERED:
-            return Handled(OutcomeKind.UNKNOWN, reason=f"the server failed ({refused}): it may have been done or not")
-        name = worker[1] or "its worker"
-        why = f"{name} did not answer an intervention and now answers none; {RESTART}"
+        reason = "the agent gave no answer, so it may have been done or not; do not repeat it"
+        if not worker[1]:
+            return Handled(OutcomeKind.UNKNOWN, reason=reason)
+        why = f"{worker[1]} answers no intervention any more, on any of its agents: {await self._way_out(worker[1])}"
         self._feed.wedge(worker, why)
-        reason = f"the agent gave no answer, so it may have been done or not; do not repeat it. {why}"
-        return Handled(OutcomeKind.UNKNOWN, reason=reason)
+        return Handled(OutcomeKind.UNKNOWN, reason=f"{reason}. {why}")
+
+    async def _way_out(self, worker: str) -> str:
+        """How to have the worker answer again. The server restarts those that it runs itself."""
+        try:
+            self._feed.managed = frozenset(text(row.get("name")) for row in await self._server().managed())
+        except (ConnectionFailed, Refused):
+            self._feed.managed = frozenset({worker})
+        if worker not in self._feed.managed:
+            return "restart it where it runs, for the server does not run it"
+        if self._feed.deploys:
+            return "restart it, which this session offers"
+        return f"let somebody who may deploy restart it, by POST /workers/managed/{quote(worker, safe='')}/restart"
 
     async def _answered(self, session: Session, attempt: int, command: Command, answer: object) -> Handled:
         kind, words = outcome(answer)
         if kind is OutcomeKind.STALE_TARGET:
             try:
                 await self._reread(session.workflow)
-            except (ConnectionFailed, Refused):
-                return Handled(kind, reason=words)
+            except (ConnectionFailed, Refused) as failed:
+                return Handled(kind, reason=f"{words} (whether it lives could not be read again: {failed})")
             return stale(words, alive=self._feed.alive(session, attempt))
         if kind is OutcomeKind.CAPABILITY_NOT_SUPPORTED:
             self._feed.refuse(session, attempt, _PRIMITIVE_OF.get(command.do.primitive, ""))

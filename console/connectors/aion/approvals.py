@@ -28,16 +28,19 @@ DECISIONS: Final = {APPROVE: "Approve", DENY: "Deny"}
 """Option -> aion's word for it."""
 
 
-def asked(value: object, *, attempt: int, seq: int | None, at: int) -> Asked | None:
-    """The request in a raw event's value; None where it names no call, and so could not be answered."""
+def asked(value: object, *, name: str, at: int) -> Asked | None:
+    """The request in a raw event's value; None where it names no call, and so could not be answered.
+
+    `name` is the event's own, and makes the request's id.
+    """
     body: Json = obj(value)
     call = text(body.get("call_id"))
-    if not call or seq is None:
+    if not call:
         return None
     named = [option for option in items(body.get("options")) if isinstance(option, str)]
     options = tuple(_OPTIONS[name] for name in _OPTIONS if name in named) if named else tuple(_OPTIONS.values())
     return Asked(
-        id=f"{attempt}:{seq}:{call}",
+        id=f"{name}:{call}",
         call=call,
         action=shown(body.get("action")) if body.get("action") is not None else "",
         options=options,

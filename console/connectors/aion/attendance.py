@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ AT_ONCE: Final = 6
 """Transcripts that are read at the same time."""
 RECENT: Final = 20
 """Sessions that ended and whose past is read without anybody looking, where everything is followed."""
-_log = logging.getLogger(__name__)
 
 
 class Attendance:
@@ -58,6 +56,25 @@ class Attendance:
         """The connection is over; its tasks are ended elsewhere."""
         self._attending = {}
 
+    def looked_away(self, session: str) -> None:
+        """Nobody looks at it any more: it is followed on only where all are, or where it may ask something."""
+        self.watched.discard(session)
+        known = self._feed.sessions.get(session)
+        if self._everything or (known is not None and self._may_ask(known)):
+            return
+        for key in [key for key in self._attending if key[0] == session]:
+            self._attending.pop(key)[1].cancel()
+            if known is not None:
+                known.transcript(key[1]).interrupted()
+
+    def forget(self, sessions: Iterable[str]) -> None:
+        """These sessions are gone; one that comes back under its id is a new one."""
+        gone = set(sessions)
+        for key in [key for key in self._attending if key[0] in gone]:
+            self._attending.pop(key)[1].cancel()
+        self._finished = {key for key in self._finished if key[0] not in gone}
+        self._old = {key for key in self._old if key[0] not in gone}
+
     def attend(self, workflows: Iterable[str]) -> None:
         """Follow the attempts that live and that somebody wants to see, and end with those that are over."""
         for session in [each for key in workflows for each in self._feed.sessions_of(self._feed.workflows[key])]:
@@ -92,7 +109,7 @@ class Attendance:
             try:
                 await past(self._server(), self._feed, session, latest.number)
             except Refused as refused:
-                _log.info("the transcript of %r cannot be read: %s", session.id, refused)
+                self._feed.unreadable(session, latest.number, str(refused))
 
     def _gone(self, session: Session, attempt: Attempt) -> bool:
         """Is the attempt over? One that no worker holds may come back."""
@@ -107,9 +124,13 @@ class Attendance:
             self._feed.finish(session, attempt)
             self._finished.add(key)
         except Refused as refused:
-            _log.info("the transcript of %r cannot be read: %s", session.id, refused)
+            # It will be asked for once more when somebody looks; how the attempt ended is known all the same.
+            self._feed.unreadable(session, attempt.number, str(refused))
+            if self._gone(session, attempt):
+                self._feed.finish(session, attempt)
         finally:
-            self._attending.pop(key, None)
+            if self._attending.get(key, (None,))[0] is attending:
+                del self._attending[key]
 
     def _ended(self) -> list[tuple[str, int]]:
         return [
@@ -134,11 +155,13 @@ class Attendance:
             attempt, key = session.activity.attempts[number], (session.id, number)
             if key in self._attending or key in self._finished or self._feed.alive(session, number):
                 continue
+            read = True
             try:
                 await past(self._server(), self._feed, session, number)
             except Refused as refused:
-                _log.info("the transcript of %r cannot be read: %s", session.id, refused)
-                continue
+                read = False
+                self._feed.unreadable(session, number, str(refused))
             if self._gone(session, attempt):
                 self._feed.finish(session, attempt)
-                self._finished.add(key)
+                if read:
+                    self._finished.add(key)

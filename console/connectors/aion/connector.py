@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -13,11 +12,14 @@ from console.connectors.aion import offers
 from console.connectors.aion.acting import Acting
 from console.connectors.aion.attendance import Attendance
 from console.connectors.aion.feed import Feed
+from console.connectors.aion.following import SETTLE_S
 from console.connectors.aion.history import Workflow, seq_of
+from console.connectors.aion.listing import Listing
 from console.connectors.aion.reading import Elided, Json, obj, text
 from console.connectors.aion.server import Refused, Server
 from console.connectors.aion.sockets import Following
 from console.connectors.web.address import address_of
+from console.connectors.web.reading import parsed
 from watchfloor.connector import Record, Target
 from watchfloor.errors import ConnectionFailed, ConnectionLost, Denied, NotAHost, Unreachable
 from watchfloor.foreign import ForeignConnector, Handled, Mirror
@@ -27,7 +29,9 @@ SCHEMES: Final = {"aion+http": "http", "aion+https": "https"}
 LIST_S: Final = 5.0
 """Between two looks at the lists: they find what the stream of events did not tell."""
 FIRST_S: Final = 0.5
-"""The same on a server that has no namespace yet: the first run makes one."""
+"""The same on a server that has no namespace yet (the first run makes one), and after a look that failed."""
+PATIENCE: Final = 3
+"""Looks at the lists that may be refused one after the other."""
 LIVE_S: Final = 3.0
 """Between two looks at who lives: a worker that dies is told by nothing else."""
 GATHER_S: Final = 0.05
@@ -35,8 +39,8 @@ AT_ONCE: Final = 6
 """Requests of one kind that are under way at the same time."""
 LOOKS: Final = 100
 """Workflows at whose agents is looked at a time."""
-LATEST: Final = 200
-"""Workflows that ended and are shown, of each namespace."""
+AGAIN_S: Final = 30.0
+"""Until a stream of events that cannot be opened is tried again; the lists tell the same, later."""
 _log = logging.getLogger(__name__)
 
 
@@ -68,12 +72,10 @@ class AionSource:
         self._server: Server | None = None
         self._namespaces: dict[str, asyncio.Task[None]] = {}
         self._turn = 0
-        self._dirty: set[str] = set()
-        self._changed: dict[str, str] = {}
-        """When a workflow whose history is to be read was changed, in the server's words."""
+        self.listing: Final = Listing(self.feed, mirror, self._drop)
         self._relive: set[str] = set()
         self._wake = asyncio.Event()
-        self._relist = False
+        self._relist = asyncio.Event()
         self._working: set[asyncio.Task[None]] = set()
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._fault: asyncio.Future[None] | None = None
@@ -88,11 +90,15 @@ class AionSource:
     # --- connecting
 
     async def open(self) -> None:
-        server = self._server = Server(self._address, self._target.token)
+        server = self._server = Server(self._address, self._target.token, user=self._target.user)
         self._fault = asyncio.get_running_loop().create_future()
         try:
             self._whoami = await server.recognise()
         except Refused as refused:
+            if refused.status == 403:
+                raise Denied(f"{server.where} refuses this client: {refused}; check the token") from None
+            if refused.status >= 500:
+                raise Unreachable(f"{server.where} does not say now who we are: {refused}") from None
             raise NotAHost(f"{server.where} is no aion server: {refused}; check the address") from None
         self._mirror.host(version=server.version)
         self.feed.deploys = server.modern and offers.granted(self._whoami, "deploy")
@@ -101,6 +107,7 @@ class AionSource:
         except Refused as refused:
             raise Unreachable(f"{server.where} does not say what it has now: {refused}") from None
         await self._read_dirty()
+        self._relive |= set(self._not_over())
         await self._read_lives()
         await self.attendance.begin()
 
@@ -140,7 +147,7 @@ class AionSource:
         session = self.feed.sessions.get(command.session)
         workflow = session.workflow if session is not None else self.feed.workflows.get(command.session)
         if workflow is not None:
-            self._dirty.add(workflow.key)
+            self.listing.dirty.add(workflow.key)
             self._relive.add(workflow.key)
             self._wake.set()
         return handled
@@ -151,7 +158,7 @@ class AionSource:
         if known is None:
             return
         try:
-            await self._retained(known.workflow)
+            await self._retained(known.workflow, known.activity.run)
             await self._read_live(known.workflow)
         except Refused as refused:
             raise ConnectionLost(str(refused)) from None
@@ -159,79 +166,66 @@ class AionSource:
         await self.attendance.fetch(known)
 
     async def unwatch(self, session: str) -> None:
-        self.attendance.watched.discard(session)
+        self.attendance.looked_away(session)
 
     # --- lists
 
     async def _follow_lists(self) -> None:
         failures = 0
         while True:
+            every = LIST_S if self._namespaces and not failures else FIRST_S
+            with suppress(TimeoutError):
+                async with asyncio.timeout(every):
+                    await self._relist.wait()
+            self._relist.clear()
             try:
                 await self._list()
                 self._wake.set()
                 failures = 0
-            except ConnectionFailed as fault:
+            except (ConnectionFailed, Refused) as fault:
                 failures += 1
-                if failures > 1 or not fault.retry:
+                if isinstance(fault, ConnectionFailed) and (failures > 1 or not fault.retry):
                     raise
-            await asyncio.sleep(LIST_S if self._namespaces else FIRST_S)
+                if failures > PATIENCE:
+                    raise
 
     async def _list(self) -> None:
-        """What there is: the namespaces, the workflows that run, those that changed last."""
+        """What there is: the namespaces, and what each of them has."""
         server = self.server
         names = await server.namespaces(self._whoami)
+        await self.listing.read(server, names)
         for name in names:
-            await self._list_namespace(server, name)
             if name not in self._namespaces:
                 self._namespaces[name] = self._in_background(self._follow_namespace(server, name))
         self._mirror.heard()
 
-    async def _list_namespace(self, server: Server, name: str) -> None:
-        try:
-            live = await server.live(name)
-            latest, _ = await server.latest(name)
-            if any(not session.workflow.over for session in self.feed.sessions.values()):
-                self.feed.unserved_now(name, await server.unserved(name))
-        except Refused as refused:
-            _log.info("the workflows of the namespace %r cannot be listed: %s", name, refused)
-            return
-        for summary in [*live, *latest[:LATEST]]:
-            id, changed = text(summary.get("workflow_id")), text(summary.get("updated_at"))
-            if not id:
-                continue
-            workflow = self.feed.workflow(name, id)
-            renamed = text(summary.get("display_name")) not in ("", workflow.name)
-            workflow.summarised(summary)
-            # An old server does not say when it changed: then its history is asked for while it runs.
-            if not workflow.head or (changed != workflow.updated if changed else not workflow.over):
-                self._changed[workflow.key] = changed
-                self._dirty.add(workflow.key)
-            if renamed:
-                self.feed.show(workflow)
+    def _drop(self, workflow: Workflow) -> None:
+        """It is shown no more."""
+        self.attendance.forget(self.feed.forget(workflow))
 
     async def _follow_namespace(self, server: Server, name: str) -> None:
         """Every event of its workflows. It cannot be taken up where it broke, so the lists are read again then."""
 
         def broken(code: str, words: str) -> None:
-            self._relist = True
-            self._wake.set()
+            self._relist.set()
 
         def arm() -> Json:
             return {"firehose": {"namespace": name}}
 
-        try:
-            await Following(server, arm, lambda frame: self._told(name, frame), broken).run()
-        except Refused as refused:
-            _log.info("the events of the namespace %r cannot be followed: %s", name, refused)
+        while True:
+            try:
+                await Following(server, arm, lambda frame: self._told(name, frame), broken).run()
+            except (Refused, NotAHost) as refused:
+                _log.info("the events of the namespace %r cannot be followed: %s", name, refused)
+            await asyncio.sleep(AGAIN_S)
 
     def _told(self, namespace: str, frame: Json) -> None:
         self._mirror.heard()
         payload = obj(obj(frame.get("event")).get("payload"))
         try:
-            event = obj(json.loads(bytes(payload["bytes"])))  # type: ignore[arg-type]
+            event = obj(parsed(bytes(payload["bytes"])))  # type: ignore[arg-type]
         except (KeyError, TypeError, ValueError, RecursionError):
-            self._relist = True
-            self._wake.set()
+            self._relist.set()
             return
         id = text(obj(obj(event.get("data")).get("envelope")).get("workflow_id"))
         if not id:
@@ -241,7 +235,7 @@ class AionSource:
             if self.feed.took(workflow, [event]):
                 self._relive.add(workflow.key)
         elif (seq_of(event) or 0) > workflow.head:
-            self._dirty.add(workflow.key)
+            self.listing.dirty.add(workflow.key)
         self._wake.set()
 
     # --- changes
@@ -259,10 +253,7 @@ class AionSource:
                 look_at = clock() + LIVE_S
                 self._relive |= self._to_look_at()
             self._wake.clear()
-            if self._relist:
-                self._relist = False
-                await self._list()
-            changed = self._dirty | self._relive
+            changed = self.listing.dirty | self._relive
             await self._read_dirty()
             changed |= self._relive
             await self._read_lives()
@@ -270,14 +261,17 @@ class AionSource:
 
     def _to_look_at(self) -> set[str]:
         """The workflows whose agents may have come or gone without a word, so many at a time, one after the other."""
-        keys = [key for key, workflow in self.feed.workflows.items() if not workflow.over or self.feed.live.get(key)]
+        keys = self._not_over()
         self._turn = self._turn % max(len(keys), 1)
         found = (keys + keys)[self._turn : self._turn + min(LOOKS, len(keys))]
         self._turn += len(found)
         return set(found)
 
+    def _not_over(self) -> list[str]:
+        return [key for key, workflow in self.feed.workflows.items() if not workflow.over or self.feed.live.get(key)]
+
     async def _read_dirty(self) -> None:
-        dirty, self._dirty = self._dirty & self.feed.workflows.keys(), set()
+        dirty, self.listing.dirty = self.listing.dirty & self.feed.workflows.keys(), set()
         await asyncio.gather(*(self._read_history(self.feed.workflows[key]) for key in dirty))
 
     async def _read_lives(self) -> None:
@@ -285,22 +279,40 @@ class AionSource:
         await asyncio.gather(*(self._read_live_gently(self.feed.workflows[key]) for key in keys))
 
     async def _read_history(self, workflow: Workflow) -> None:
-        changed = self._changed.pop(workflow.key, workflow.updated)
+        changed = self.listing.changed(workflow)
         async with self._gate:
             more = True
             while more:
                 try:
-                    events, more = await self.server.history(workflow.namespace, workflow.id, workflow.head + 1)
+                    events, more, head = await self.server.history(workflow.namespace, workflow.id, workflow.head + 1)
+                    if head is not None and head < workflow.head and await self._is_lost(workflow):
+                        self._drop(workflow)
+                        self._relist.set()
+                        return
                 except Refused as refused:
-                    _log.info("the history of %r cannot be read: %s", workflow.key, refused)
+                    if refused.code == "not_found":
+                        self._drop(workflow)
+                    else:
+                        self.feed.unread(workflow, str(refused))
                     return
                 before = workflow.head
                 if self.feed.took(workflow, events):
                     self._relive.add(workflow.key)
                 if workflow.head == before:
                     break
+            self.feed.unread(workflow, "")
             await self._complete(workflow)
             workflow.updated = changed
+
+    async def _is_lost(self, workflow: Workflow) -> bool:
+        """Does the server have less of its history than was read, as after a restored backup?
+
+        Asked again, for the answer may be older than what the stream has told since.
+        """
+        read = workflow.head
+        await asyncio.sleep(SETTLE_S)
+        _, _, head = await self.server.history(workflow.namespace, workflow.id, read + 1)
+        return head is not None and head < read
 
     async def _complete(self, workflow: Workflow) -> None:
         """Fetch the results that were left out for their size."""
@@ -317,15 +329,16 @@ class AionSource:
                 await self._read_live(workflow)
             except Refused as refused:
                 if refused.code == "not_found":
-                    self.feed.forget(workflow)
-                _log.info("the attempts of %r cannot be read: %s", workflow.key, refused)
+                    self._drop(workflow)
+                else:
+                    self.feed.lives_unread(workflow, str(refused))
 
     async def _read_live(self, workflow: Workflow) -> None:
         self.feed.lives(workflow, await self.server.attempts(workflow.namespace, workflow.id))
 
-    async def _retained(self, workflow: Workflow) -> None:
-        for run in list(dict.fromkeys([*workflow.runs[-1:], workflow.run])):
-            self.feed.retained(workflow, run, await self.server.transcripts(workflow.namespace, workflow.id, run))
+    async def _retained(self, workflow: Workflow, run: str) -> None:
+        for each in dict.fromkeys([run, workflow.run]):
+            self.feed.retained(workflow, each, await self.server.transcripts(workflow.namespace, workflow.id, each))
 
     # --- tasks
 

@@ -22,6 +22,8 @@ from watchfloor.protocol.model import Decision, InFlight, SessionKind
 from watchfloor.words import RequestState
 
 RUNS: Final = 20
+LONG_MS: Final = 10_000
+"""An attempt that waits this long for a worker is said to be left by one that is there."""
 """Runs of an endless workflow whose sessions are kept."""
 MOST_IN_FLIGHT: Final = 8
 
@@ -63,12 +65,20 @@ class Feed:
         """By workflow: what may be done to each attempt that lives."""
         self._deciding: dict[str, NoLongerAsked | None] = {}
         """Our decisions under way, each with what ended its request meanwhile."""
+        self.blind: dict[str, str] = {}
+        """By workflow: why it cannot be read who lives."""
+        self._missed: set[str] = set()
+        """Workflows of which that could not be read once."""
         self._unlooked: set[str] = set()
         """Workflows of which an attempt was taken since we looked who lives."""
         self.wedged: dict[tuple[str, str], str] = {}
         """Workers that answer nobody, by namespace and name, and why we think so."""
+        self.managed: frozenset[str] = frozenset()
+        """Workers that the server runs, and can restart."""
         self.unserved: dict[tuple[str, str], str] = {}
         """Queues that nobody serves, by namespace and name, and since when."""
+        self.asked_unserved: set[str] = set()
+        """Namespaces whose queues were asked for: a queue that is not among those is served."""
 
     # --- workflows
 
@@ -94,14 +104,22 @@ class Feed:
             self.show(workflow)
         return moved
 
-    def forget(self, workflow: Workflow) -> None:
-        """The server has the workflow no more."""
-        for session in self.sessions_of(workflow):
-            del self.sessions[session.id]
-            self._mirror.gone(session.id)
+    def forget(self, workflow: Workflow) -> list[str]:
+        """The workflow is shown no more; returns its sessions."""
+        gone = [session.id for session in self.sessions_of(workflow)]
+        for id in gone:
+            del self.sessions[id]
         self.workflows.pop(workflow.key, None)
         self.live.pop(workflow.key, None)
-        self._mirror.gone(workflow.key)
+        self.blind.pop(workflow.key, None)
+        self._missed.discard(workflow.key)
+        self._unlooked.discard(workflow.key)
+        self._mirror.gone(*gone, workflow.key)
+        return gone
+
+    def knows(self, session: Session) -> bool:
+        """Is the session still shown?"""
+        return self.sessions.get(session.id) is session
 
     def _leased(self, workflow: Workflow, data: Json) -> None:
         """A worker took an attempt: it answers, and an attempt that was taken before has a new agent now."""
@@ -141,9 +159,35 @@ class Feed:
             workflow.activity(run, id).attempt(attempt)
         self.live[workflow.key] = found
         self._unlooked.discard(workflow.key)
+        self._missed.discard(workflow.key)
+        self.blind.pop(workflow.key, None)
         self.show(workflow)
 
+    def lives_unread(self, workflow: Workflow, why: str) -> None:
+        """It cannot be read who lives. What was known holds for once."""
+        if workflow.key not in self.live or workflow.key in self._missed:
+            self.live.setdefault(workflow.key, {})
+            self.blind[workflow.key] = why
+            self.show(workflow)
+        self._missed.add(workflow.key)
+
+    def unread(self, workflow: Workflow, why: str) -> None:
+        """Its history cannot be read now, or (an empty `why`) again."""
+        if workflow.unread != why:
+            workflow.unread = why
+            self.show(workflow)
+
+    def unreadable(self, session: Session, attempt: int, why: str) -> None:
+        """The transcript of an attempt cannot be read."""
+        if self.knows(session):
+            words = f"what attempt {attempt} said cannot be read: {why}"
+            key = f"{session.transcript(attempt).name}/unreadable"
+            notice = Notice(at=0, attempt=attempt, level=Level.WARNING, code="unreadable", text=words, key=key)
+            self._mirror.emit(session.id, notice)
+
     def unserved_now(self, namespace: str, rows: Iterable[Json]) -> None:
+        first = namespace not in self.asked_unserved
+        self.asked_unserved.add(namespace)
         found = {}
         for row in rows:
             since = number(row.get("unserved_for_ms"))
@@ -151,7 +195,7 @@ class Feed:
             reason = f"{text(row.get('reason'))}: {text(row.get('detail'))}"
             found[(namespace, text(row.get("task_queue")))] = (reason, waited)
         before = {queue: why for queue, why in self.unserved.items() if queue[0] == namespace}
-        if before.keys() == found.keys():
+        if before.keys() == found.keys() and not first:
             return
         for queue in before:
             del self.unserved[queue]
@@ -175,6 +219,8 @@ class Feed:
 
     def refuse(self, session: Session, attempt: int, primitive: str) -> None:
         """The agent does not do what its worker offers."""
+        if not self.knows(session):
+            return
         leases = session.activity.attempt(attempt).leases
         session.refused.setdefault((attempt, leases), set()).add(primitive)
         self.show(session.workflow)
@@ -189,6 +235,8 @@ class Feed:
     def decided(self, session: Session, request: str, decision: Decision | None) -> None:
         """The server has answered our decision: it counts, or (None) it does not."""
         ended = self._deciding.pop(request, None)
+        if not self.knows(session):
+            return
         if decision is None:
             self.apply(session, session.open.get(request, ("", 0))[1], [ended] if ended is not None else [])
             return
@@ -207,6 +255,8 @@ class Feed:
             self.apply(session, attempt, transcript.take(event))
 
     def apply(self, session: Session, attempt: int, steps: Iterable[Step]) -> None:
+        if not self.knows(session):
+            return
         again = False
         for step in steps:
             again = self._apply(session, attempt, step) or again
@@ -239,6 +289,8 @@ class Feed:
 
     def finish(self, session: Session, attempt: Attempt) -> None:
         """An attempt is over and all that it said was told: say how it ended."""
+        if not self.knows(session):
+            return
         self.apply(session, attempt.number, session.transcript(attempt.number).ended())
         fill: dict[str, object] = {"attempt": attempt.number, "at": attempt.ended_at or self._mirror.now()}
         key = f"{attempt.number}/end"
@@ -276,8 +328,12 @@ class Feed:
         return [session for id in ids if (session := self.sessions.get(id)) is not None]
 
     def show(self, workflow: Workflow) -> None:
-        """Tell what is so of a workflow and its sessions."""
+        """Tell what is so of a workflow and its sessions; of these nothing until it is known who lives."""
+        if self.workflows.get(workflow.key) is not workflow:
+            return
         self._show_workflow(workflow)
+        if workflow.key not in self.live:
+            return
         kept = set(workflow.runs[-RUNS:]) | {run for run, _, _ in self.live.get(workflow.key, {})}
         for activity in list(workflow.activities.values()):
             id = _id_of(workflow, activity)
@@ -296,13 +352,14 @@ class Feed:
             workflow.key,
             capabilities=told.capabilities,
             traits=offers.WORKFLOW_TRAITS,
-            name=workflow.name or workflow.type or workflow.id,
+            name=workflow.title,
             kind=SessionKind.GROUP,
             parent=f"{workflow.namespace}/{workflow.parent}" if workflow.parent else None,
             lifecycle=told.lifecycle,
             native_state=told.native,
             why=told.why,
             error=told.error,
+            **_since(told.since),
             labels=_labels(namespace=workflow.namespace, workflow=workflow.type, id=workflow.id, run=workflow.run),
         )
 
@@ -318,7 +375,7 @@ class Feed:
             session.id,
             capabilities=told.capabilities,
             traits=offers.AGENT_TRAITS,
-            name=f"{activity.type or 'activity'} #{activity.id}",
+            name=f"{activity.type or 'activity'} #{activity.id} {workflow.short}",
             kind=SessionKind.AGENT,
             parent=workflow.key,
             attempt=attempt.number,
@@ -328,6 +385,7 @@ class Feed:
             error=told.error,
             blocked=told.blocked,
             controls=told.controls,
+            **_since(told.since),
             result=result,
             usage=transcript.usage if transcript is not None else None,
             in_flight=tuple(
@@ -353,9 +411,14 @@ class Feed:
             taken=session.workflow.key in self._unlooked,
             refused=frozenset(session.refused.get((attempt.number, attempt.leases), ())),
             asked=any(number == attempt.number for _, number in session.open.values()),
+            asked_at=max((asked.asked_at for asked in session.transcript(attempt.number).asked.values()), default=0),
             unserved="" if attempt.leases else self.unserved.get((namespace, activity.queue), ""),
+            served=namespace in self.asked_unserved
+            and (namespace, activity.queue) not in self.unserved
+            and 0 < attempt.at < self._mirror.now() - LONG_MS,
+            blind=self.blind.get(session.workflow.key, ""),
             wedged=self.wedged.get((namespace, attempt.worker), ""),
-            restart=attempt.worker if self.deploys else "",
+            restart=attempt.worker if self.deploys and attempt.worker in self.managed else "",
         )
 
     def _tell_leases(self, session: Session) -> None:
@@ -366,8 +429,9 @@ class Feed:
             if attempt.leases > 1 and attempt.leases > before:
                 words = f"attempt {attempt.number} was handed to a new agent, which begins from the start"
                 key = f"{attempt.number}/lease/{attempt.leases}"
+                at = attempt.leased[-1]
                 notice = Notice(
-                    at=0, attempt=attempt.number, level=Level.WARNING, code="new_agent", text=words, key=key
+                    at=at, attempt=attempt.number, level=Level.WARNING, code="new_agent", text=words, key=key
                 )
                 self._mirror.emit(session.id, notice)
 
@@ -378,6 +442,10 @@ def _id_of(workflow: Workflow, activity: Activity) -> str:
 
 def _numbered(attempt: Attempt) -> str:
     return f"{attempt.number} (legacy)" if attempt.number == 0 else str(attempt.number)
+
+
+def _since(at: int) -> dict[str, object]:
+    return {"since": at} if at else {}
 
 
 def _labels(**named: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from console.connectors.aion.feed import Feed, Session
 from console.connectors.aion.reading import Json, obj
 from console.connectors.aion.server import LINES, Refused, Server
 from console.connectors.aion.sockets import LAGGED, Following
-from watchfloor.errors import ConnectionFailed
+from watchfloor.errors import ConnectionFailed, NotAHost
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice, Raw
 
@@ -18,6 +18,8 @@ PAST: Final = 5000
 """Stored events of an attempt's past that are read at most."""
 SETTLE_S: Final = 0.3
 """Stored events come up to this much later than the news that their attempt is over, or than pieces after them."""
+READ_EVERY_S: Final = 5.0
+"""Between two looks at a transcript that cannot be followed over a socket."""
 
 
 async def past(server: Server, feed: Feed, session: Session, attempt: int) -> None:
@@ -26,12 +28,20 @@ async def past(server: Server, feed: Feed, session: Session, attempt: int) -> No
     seq = transcript.next
     events: list[object] = []
     page, more, head = await server.transcript(axes, seq)
+    if head < seq:
+        # Asked again, for the answer may be older than what a socket has told since.
+        await asyncio.sleep(SETTLE_S)
+        _, _, head = await server.transcript(axes, seq)
+        if head < seq:
+            feed.apply(session, attempt, transcript.lost(head))
+        seq = transcript.next
+        page, more, head = await server.transcript(axes, seq)
     if not seq and head > PAST:
         seq = head - PAST
         page, more, head = await server.transcript(axes, seq)
         feed.apply(session, attempt, transcript.begin_at(seq))
     events += page
-    while more and page:
+    while more and page and seq + len(events) < head:
         page, more, head = await server.transcript(axes, seq + len(events), LINES)
         events += page
     feed.said(session, attempt, events)
@@ -65,6 +75,8 @@ class Attending:
         ended = asyncio.create_task(self._over.wait())
         try:
             await asyncio.wait({following, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
             await self._over.wait()
             await asyncio.sleep(self._settle_s)
         finally:
@@ -75,10 +87,19 @@ class Attending:
         await past(self._server, self._feed, self._session, self._attempt)
 
     async def _followed(self, follow: Following) -> None:
-        try:
-            await follow.run()
-        except Refused as refused:
-            self._warn("refused", f"the server does not let its transcript be followed: {refused}")
+        said = False
+        while True:
+            try:
+                await follow.run()
+            except Refused as refused:
+                return self._warn("refused", f"the server does not let its transcript be followed: {refused}")
+            except NotAHost as failed:
+                if not said:
+                    every = f"it is read every {READ_EVERY_S:g} s instead, and what passes in between is not seen"
+                    self._warn("no_socket", f"its transcript cannot be followed ({failed}): {every}")
+                said = True
+            await asyncio.sleep(READ_EVERY_S)
+            await past(self._server, self._feed, self._session, self._attempt)
 
     def _arm(self) -> Json:
         axes = self._session.axes(self._attempt).body()
@@ -87,6 +108,7 @@ class Attending:
 
     def _take(self, frame: Json) -> None:
         self._mirror.heard()
+        self._breaks = 0
         if frame.get("kind") != "activity_event":
             self._mirror.emit(self._session.id, Raw(at=0, data=frame, note="a frame of aion that cannot be read"))
             return
@@ -106,14 +128,23 @@ class Attending:
         if transcript.missing() == missing:
             self._feed.apply(self._session, self._attempt, transcript.give_up())
 
+    async def _read_again(self) -> None:
+        await asyncio.sleep(self._settle_s)
+        with suppress(Refused, ConnectionFailed):
+            await past(self._server, self._feed, self._session, self._attempt)
+
     def _broken(self, code: str, words: str) -> None:
         self._session.transcript(self._attempt).interrupted()
         self._breaks += 1
         if code == LAGGED:
             words = "pieces of what is being said were left out here: the server sent faster than it lets anybody read"
             self._notice(Level.INFO, LAGGED, f"{words}; stored events are complete")
-        elif self._breaks == 1 or code:
-            self._warn("broken", f"its stream broke and is taken up again: {words}")
+            return
+        # A server that comes back at once may have lost what it stored.
+        if self._gap is None or self._gap.done():
+            self._gap = asyncio.create_task(self._read_again())
+        if self._breaks == 1 or code:
+            self._warn("broken", f"its stream broke, and is asked for again after the last stored event: {words}")
 
     def _warn(self, code: str, words: str) -> None:
         self._notice(Level.WARNING, code, words)

@@ -34,7 +34,8 @@ RETRYABLE: Final = "Retryable"
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt of an activity. `worker`: who took it last, with how many leases; `end`: the event that ended it.
+    """One attempt of an activity. `worker`: who took it last; `leased`: when it was taken, each time; `end`: the event
+    that ended it.
 
     `recorded`: the history has a start of it; one that is only known from a transcript or a worker has none.
     """
@@ -42,7 +43,7 @@ class Attempt:
     number: int
     at: int = 0
     worker: str = ""
-    leases: int = 0
+    leased: list[int] = field(default_factory=list)
     end: str = ""
     ended_at: int = 0
     error_kind: str = ""
@@ -50,6 +51,10 @@ class Attempt:
     result: JsonValue | Elided = None
     result_seq: int = 0
     recorded: bool = True
+
+    @property
+    def leases(self) -> int:
+        return len(self.leased)
 
 
 @dataclass(slots=True)
@@ -88,6 +93,10 @@ class Workflow:
     """Workflow id of a child -> its type."""
     updated: str = ""
     """When the server last changed it, in its own words."""
+    since: int = 0
+    """When its status became what it is."""
+    unread: str = ""
+    """Why its history cannot be read now."""
 
     @property
     def over(self) -> bool:
@@ -96,6 +105,15 @@ class Workflow:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.id}"
+
+    @property
+    def short(self) -> str:
+        """Enough of its id to tell it from others of its type."""
+        return self.id[:8]
+
+    @property
+    def title(self) -> str:
+        return self.name or (f"{self.type} {self.short}" if self.type else self.id)
 
     def activity(self, run: str, id: int) -> Activity:
         return self.activities.setdefault((run, id), Activity(run, id))
@@ -108,6 +126,7 @@ class Workflow:
         self.why = text(summary.get("failure_reason")) or self.why
         if not self.head:
             self.status = text(summary.get("status")) or self.status
+            self.since = millis(summary.get("ended_at")) or millis(summary.get("started_at"))
             self.run = text(summary.get("run_id")) or self.run
 
     def take(self, event: object) -> bool:
@@ -119,15 +138,15 @@ class Workflow:
         self.head = seq
         kind, at = text(body.get("type")), millis(obj(data.get("envelope")).get("recorded_at"))
         if kind in _STATUS:
-            self._moved(kind, data)
+            self._moved(kind, data, at)
         elif kind.startswith("Activity"):
             self._of_activity(kind, data, at, seq)
         elif kind == "ChildWorkflowStarted":
             self.children[text(data.get("child_workflow_id"))] = text(data.get("workflow_type"))
         return True
 
-    def _moved(self, kind: str, data: Json) -> None:
-        self.status = _STATUS[kind]
+    def _moved(self, kind: str, data: Json, at: int) -> None:
+        self.status, self.since = _STATUS[kind], at
         if kind == "WorkflowStarted":
             self.run = text(data.get("run_id")) or self.run
             self.runs.append(self.run)
@@ -157,7 +176,7 @@ class Workflow:
                 attempt.at = at
             case "ActivityLeased":
                 attempt.worker = text(obj(data.get("worker")).get("identity"))
-                attempt.leases += 1
+                attempt.leased.append(at)
             case "ActivityCompleted":
                 attempt.end, attempt.ended_at, attempt.result_seq = kind, at, seq
                 attempt.result = unpacked(data.get("result"))

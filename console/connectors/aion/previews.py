@@ -133,6 +133,13 @@ class Previews:
         """Nothing more comes."""
         return self._close(list(self.open.values()))
 
+    def renewed(self) -> list[str]:
+        """What was stored is lost, and whoever speaks now is another one."""
+        gone = self.all()
+        self._life = self._stored_life = self._life + 1
+        self._last = self._next = self._stored_last = None
+        return gone
+
     def _close(self, previews: list[Preview]) -> list[str]:
         for preview in previews:
             self.open.pop(preview.item, None)

@@ -9,11 +9,15 @@ from typing import Final, TypeAlias
 
 from pydantic import JsonValue
 
+from console.connectors.web.reading import parsed
+
 Json: TypeAlias = dict[str, JsonValue]
 
 NIL: Final = "00000000-0000-0000-0000-000000000000"
 """The agent id of what no agent said: the operator's messages, the output of commands."""
 _FRACTION: Final = re.compile(r"\.(\d{6})\d+")
+LARGEST: Final = 2**53 - 1
+"""The largest number that every reader of JSON takes as it is."""
 
 
 class Elided:
@@ -36,8 +40,8 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int | None:
-    """A whole number from 0 up."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A whole number from 0 up, that JSON can hold."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST else None
 
 
 def tagged(value: object, tag: str) -> str:
@@ -49,9 +53,10 @@ def millis(value: object) -> int:
     """Milliseconds since 1970 UTC of an RFC 3339 time with any number of digits; 0 where it is none."""
     try:
         at = datetime.fromisoformat(_FRACTION.sub(r".\1", text(value)))
-    except ValueError:
+        seconds = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return 0
-    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    return max(int(seconds * 1000), 0)
 
 
 def unpacked(payload: object) -> JsonValue | Elided:
@@ -60,7 +65,7 @@ def unpacked(payload: object) -> JsonValue | Elided:
     if isinstance(packed, dict):
         return ELIDED
     try:
-        value: JsonValue = json.loads(bytes(packed).decode("utf-8", "replace"))  # type: ignore[arg-type]
+        value: JsonValue = parsed(bytes(packed))  # type: ignore[arg-type]
     except (TypeError, ValueError, RecursionError):
         return None
     return value

@@ -16,6 +16,8 @@ from console.connectors.web.http import Answer, Http
 from watchfloor.errors import ConnectionLost, Denied, NotAHost, Unreachable
 
 PAGE: Final = 200
+PAGES: Final = 100
+"""Pages of a list that are read at most."""
 EVENTS: Final = 500
 LINES: Final = 1000
 PAYLOAD: Final = 262_144
@@ -58,9 +60,11 @@ class Axes:
 class Server:
     """Requests to one aion server. Raises `watchfloor.errors.ConnectionFailed` and `Refused`."""
 
-    def __init__(self, address: Address, token: str | None, *, ack_s: float = ACK_S) -> None:
+    def __init__(self, address: Address, token: str | None, *, user: str = "", ack_s: float = ACK_S) -> None:
         self.address: Final = address
-        self.headers: Final[Mapping[str, str]] = {"authorization": f"Bearer {token}"} if token is not None else {}
+        # A server that asks nobody for a token writes down who says to be there; one that asks takes it from the token.
+        named = {"x-aion-subject": quote(user, safe=" @.-_+")} if user else {}
+        self.headers: Final[Mapping[str, str]] = {"authorization": f"Bearer {token}"} if token is not None else named
         self._ack_s = ack_s
         self._http = Http(address, headers=self.headers)
         # What acts never goes over a connection that the server may have dropped without saying so: it would be lost,
@@ -85,13 +89,19 @@ class Server:
         whoami = obj(await self._read("GET", "/whoami"))
         if "subject" not in whoami:
             raise NotAHost(f"{self.where} is no aion server: its /whoami names nobody")
-        try:
-            build = obj((await self._http.get("/build")).json())
-        except NotAHost:
-            build = {}
-        if version := text(build.get("version")):
-            self.version, self.modern = version, True
+        self.version, self.modern = await self._line()
         return whoami
+
+    async def _line(self) -> tuple[str, bool]:
+        """Its version, and whether it speaks as the newer servers do."""
+        answer = await self._http.get("/build")
+        if answer.ok and "json" in answer.content_type and (version := text(obj(answer.json()).get("version"))):
+            return version, True
+        if answer.status == 429 or answer.status >= 500:
+            raise Unreachable(f"{self.where} does not say its version now (HTTP {answer.status})")
+        # A list without an order is what the old ones give, and the newer ones refuse to read.
+        probe = await self._http.post("/workflows/list", {"namespace": "default"})
+        return ("", True) if probe.status == 422 else (OLD, False)
 
     async def namespaces(self, whoami: Json) -> list[str]:
         """The namespaces that we may see."""
@@ -106,25 +116,28 @@ class Server:
     async def live(self, namespace: str) -> list[Json]:
         """All workflows that run."""
         if not self.modern:
-            return await self._old_list(namespace, "Running") + await self._old_list(namespace, "Paused")
+            return await self._old_live(namespace, "Running") + await self._old_live(namespace, "Paused")
         found: list[Json] = []
         cursor: JsonValue = None
-        while True:
+        for _ in range(PAGES):
             body = self._listing(namespace, "started_at") | {"filter": {"statuses": ["Running", "Paused"]}}
             if cursor:
                 body["cursor"] = cursor
             answer = obj(await self._post("/workflows/list", body))
             page = [obj(entry) for entry in items(answer.get("items"))]
             found += page
-            cursor = answer.get("next_cursor")
-            if not cursor or not page:
-                return found
+            before, cursor = cursor, answer.get("next_cursor")
+            if not cursor or not page or cursor == before:
+                break
+        return found
 
     async def latest(self, namespace: str) -> tuple[list[Json], int]:
         """The workflows that changed last, and how many there are in all."""
         if not self.modern:
-            page = await self._old_list(namespace, "")
-            return page, max(len(page), await self._old_count(namespace))
+            # It lists the oldest first, and knows no cursor: the newest page has to be counted out.
+            count = await self._old_count(namespace)
+            page = await self._old_list(namespace, {"offset": max(0, count - PAGE)})
+            return page, max(len(page), count)
         answer = obj(await self._post("/workflows/list", self._listing(namespace, "updated_at")))
         page = [obj(entry) for entry in items(answer.get("items"))]
         return page, max(len(page), number(answer.get("count")) or 0)
@@ -136,15 +149,22 @@ class Server:
         answer = await self._read("GET", f"/workflows/count?namespace={quote(namespace, safe='')}")
         return number(obj(answer).get("count")) or 0
 
-    async def _old_list(self, namespace: str, status: str) -> list[Json]:
-        # It lists the oldest first, and knows no cursor: the newest page has to be counted out.
-        wanted: Json = {"status": status} if status else {"offset": max(0, await self._old_count(namespace) - PAGE)}
+    async def _old_live(self, namespace: str, status: str) -> list[Json]:
+        found: list[Json] = []
+        for _ in range(PAGES):
+            page = await self._old_list(namespace, {"status": status, "offset": len(found)})
+            found += page
+            if len(page) < PAGE:
+                break
+        return found
+
+    async def _old_list(self, namespace: str, wanted: Json) -> list[Json]:
         body: Json = {"namespace": namespace, "filter": {**wanted, "limit": PAGE}}
         answer = obj(await self._post("/workflows/list", body))
         return [obj(entry) for entry in items(answer.get("summaries"))]
 
-    async def history(self, namespace: str, workflow: str, seq: int) -> tuple[list[Json], bool]:
-        """Events from number `seq` on, and whether there are more."""
+    async def history(self, namespace: str, workflow: str, seq: int) -> tuple[list[Json], bool, int | None]:
+        """Events from number `seq` on, whether there are more, and the last one's number as far as it is said."""
         body: Json = {
             "namespace": namespace,
             "workflow_id": workflow,
@@ -153,7 +173,8 @@ class Server:
             "payload_limit_bytes": PAYLOAD,
         }
         answer = obj(await self._post("/workflows/history", body))
-        return [obj(event) for event in items(answer.get("events"))], answer.get("next_from_seq") is not None
+        events = [obj(event) for event in items(answer.get("events"))]
+        return events, answer.get("next_from_seq") is not None, number(answer.get("head_seq"))
 
     async def event(self, namespace: str, workflow: str, seq: int) -> Json:
         """One event of a history with all that it holds."""
@@ -175,7 +196,8 @@ class Server:
         """Stored events from number `seq` on, whether there are more, and the number after the last one."""
         answer = obj(await self._post("/workflows/transcript", axes.body() | {"from_seq": seq, "limit": limit}))
         events = [obj(event) for event in items(answer.get("events"))]
-        return events, answer.get("next_from_seq") is not None, number(answer.get("head_seq")) or 0
+        head = number(answer.get("head_seq"))
+        return events, answer.get("next_from_seq") is not None, seq + len(events) if head is None else head
 
     async def unserved(self, namespace: str) -> list[Json]:
         """The queues whose work no worker takes."""

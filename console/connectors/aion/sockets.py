@@ -9,8 +9,9 @@ from typing import Final
 
 from console.connectors.aion.reading import Json, obj, text
 from console.connectors.aion.server import Refused, Server
+from console.connectors.web.reading import parsed
 from console.connectors.web.socket import Socket, open_socket
-from watchfloor.errors import ConnectionFailed, ConnectionLost
+from watchfloor.errors import ConnectionFailed, ConnectionLost, NotAHost
 
 PATH: Final = "/events/stream"
 LAGGED: Final = "transcript_lagged"
@@ -37,27 +38,28 @@ class Following:
         self.failures = 0
 
     async def run(self) -> None:
-        """Follow until the server ends the subscription in good order. Raises Refused where it does not want us."""
-        ended = await self._once()
-        while not ended:
-            await asyncio.sleep(min(FIRST_WAIT_S * 2 ** max(self.failures - 1, 0), LONGEST_WAIT_S))
-            ended = await self._once()
+        """Follow for good: also what the server ends in good order is taken up again, as when a proxy is restarted.
 
-    async def _once(self) -> bool:
+        Raises Refused where the server does not want us, and ConnectionFailed where it opens none.
+        """
+        while True:
+            await self._once()
+            await asyncio.sleep(min(FIRST_WAIT_S * 2 ** min(max(self.failures - 1, 0), 8), LONGEST_WAIT_S))
+
+    async def _once(self) -> None:
         try:
             socket = await open_socket(self._server.address, PATH, headers=self._server.headers)
             try:
-                return await self._follow(socket)
+                await self._follow(socket)
             finally:
                 await socket.close()
         except ConnectionFailed as failed:
-            if not failed.retry:
+            if not failed.retry or isinstance(failed, NotAHost):
                 raise
             self.failures += 1
             self._broken("", str(failed))
-            return False
 
-    async def _follow(self, socket: Socket) -> bool:
+    async def _follow(self, socket: Socket) -> None:
         await socket.send(json.dumps({"subscription": self._arm()}))
         async for raw in socket.frames():
             frame = self._parsed(raw)
@@ -70,13 +72,13 @@ class Following:
             if code in FINAL:
                 raise Refused(0, code, text(error.get("message")))
             self.failures += code != LAGGED
-            self._broken(code, text(error.get("message")) or code)
-            return False
-        return True
+            return self._broken(code, text(error.get("message")) or code)
+        self.failures += 1
+        return self._broken("", "the server closed it")
 
     def _parsed(self, raw: str | bytes) -> Json:
         try:
-            frame = json.loads(raw)
+            frame = parsed(raw)
         except (ValueError, RecursionError):
             frame = None
         if not isinstance(frame, dict):

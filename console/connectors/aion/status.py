@@ -27,22 +27,29 @@ WORKFLOW_STATES: Final = {
 class Facts:
     """What else is known of a session.
 
-    `live`: what may be done to its newest attempt, None where nobody runs it. `taken`: a worker has just taken it, and
-    nobody has looked since. `refused`: what the agent has refused to do although its worker offers it. `unserved`: why
-    no worker takes it. `wedged`: why its worker answers nobody. `restart`: that worker's name, where we may restart it.
+    `live`: what may be done to its newest attempt, None where nobody runs it; `blind`: why that cannot be read.
+    `taken`: a worker has just taken it, and nobody has looked since. `refused`: what the agent has refused to do
+    although its worker offers it. `asked`: does it wait for a decision, since `asked_at`? `unserved`: why no worker
+    takes it; `served`: a worker is there for its queue. `wedged`: why its worker answers nobody; `restart`: that
+    worker's name, where we may restart it.
     """
 
     live: frozenset[str] | None = None
     taken: bool = False
     refused: frozenset[str] = frozenset()
     asked: bool = False
+    asked_at: int = 0
     unserved: str = ""
+    served: bool = False
+    blind: str = ""
     wedged: str = ""
     restart: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
+    """`since`: when it became so, in milliseconds since 1970 UTC; 0 where nobody has said."""
+
     lifecycle: Lifecycle
     native: str
     why: str | None = None
@@ -50,59 +57,72 @@ class Status:
     capabilities: Capabilities = field(default_factory=Capabilities)
     blocked: dict[str, str] = field(default_factory=dict)
     controls: dict[str, str] = field(default_factory=dict)
+    since: int = 0
 
 
 def of_activity(workflow: Workflow, activity: Activity, attempt: Attempt, facts: Facts) -> Status:
     if attempt.end:
         return _ended(workflow, attempt)
+    if facts.blind:
+        return Status(Lifecycle.UNKNOWN, "not read", f"the server does not say who runs it: {facts.blind}")
     if facts.live is not None:
-        return _alive(workflow, facts)
+        return _alive(workflow, attempt, facts)
     if workflow.over or activity.run != workflow.run:
         why = f"its workflow ended ({workflow.status}); the end of this attempt was never recorded"
-        return Status(Lifecycle.STOPPED, "gone", why)
+        return Status(Lifecycle.STOPPED, "gone", why, since=workflow.since)
     if attempt.number == 0:
         return Status(Lifecycle.UNKNOWN, "legacy", LEGACY)
     if facts.unserved:
-        return Status(Lifecycle.STARTING, "unserved", facts.unserved)
+        return Status(Lifecycle.STARTING, "unserved", facts.unserved, since=attempt.at)
     if attempt.leases and facts.taken:
         return Status(Lifecycle.STARTING, "leased", f"taken by {attempt.worker}")
     if attempt.leases:
         why = "no worker holds it now: it is taken again under the same number, by a new agent"
         return Status(Lifecycle.STARTING, "no live owner", why)
-    return Status(Lifecycle.STARTING, "dispatched", f"waits for a worker of the queue {activity.queue}")
+    why = f"waits for a worker of the queue {activity.queue}"
+    if facts.served:
+        why += ": one is there and does not take it; it is busy, or answers nobody any more"
+    return Status(Lifecycle.STARTING, "dispatched", why, since=attempt.at)
 
 
-def _alive(workflow: Workflow, facts: Facts) -> Status:
+def _alive(workflow: Workflow, attempt: Attempt, facts: Facts) -> Status:
     primitives = (facts.live or frozenset()) - facts.refused
     lifecycle = Lifecycle.WAITING if facts.asked else Lifecycle.RUNNING
     why = f"its workflow is {workflow.status.lower()}; the agent works on" if workflow.over else None
     capabilities = offers.of_attempt(primitives, restart=facts.restart if facts.wedged else "")
     blocked = {}
+    native = "live"
     if facts.wedged:
-        why = facts.wedged
+        why, native = facts.wedged, "its worker does not answer"
         blocked = {primitive.value: facts.wedged for primitive in capabilities.advertised() if primitive != "act"}
     elif not primitives and not why:
         why = "observe only: its worker advertises no interventions"
         if facts.refused:
             why = "observe only: the agent refuses what its worker advertises"
-    return Status(lifecycle, "live", why, None, capabilities, blocked, offers.controls(primitives))
+    since = facts.asked_at if facts.asked else (attempt.leased or [attempt.at])[-1]
+    return Status(lifecycle, native, why, None, capabilities, blocked, offers.controls(primitives), since)
 
 
 def _ended(workflow: Workflow, attempt: Attempt) -> Status:
     match attempt.end:
         case "ActivityCompleted":
-            return Status(Lifecycle.COMPLETED, attempt.end)
+            return Status(Lifecycle.COMPLETED, attempt.end, since=attempt.ended_at)
         case "ActivityCancelled":
-            return Status(Lifecycle.STOPPED, attempt.end)
+            return Status(Lifecycle.STOPPED, attempt.end, since=attempt.ended_at)
         case _:
             failed = failure(attempt)
             if attempt.error_kind == RETRYABLE and not workflow.over:
                 why = f"attempt {attempt.number} failed, the next one follows: {failed.text}"
-                return Status(Lifecycle.STARTING, RETRYABLE, why)
-            return Status(Lifecycle.FAILED, failed.code or attempt.error_kind, failed.text, failed.text)
+                return Status(Lifecycle.STARTING, RETRYABLE, why, since=attempt.ended_at)
+            native = failed.code or attempt.error_kind
+            return Status(Lifecycle.FAILED, native, failed.text, failed.text, since=attempt.ended_at)
 
 
 def of_workflow(workflow: Workflow) -> Status:
     lifecycle = WORKFLOW_STATES.get(workflow.status, Lifecycle.UNKNOWN)
     failed = workflow.why if lifecycle is Lifecycle.FAILED else None
-    return Status(lifecycle, workflow.status, workflow.why or None, failed, offers.of_workflow(workflow.status))
+    why = workflow.why
+    if workflow.unread:
+        why = f"its history cannot be read, so its agents may be missing here: {workflow.unread}"
+    can = offers.of_workflow(workflow.status)
+    return Status(lifecycle, workflow.status, why or None, failed, can, since=workflow.since)

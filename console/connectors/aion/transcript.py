@@ -41,6 +41,12 @@ class Transcript:
         self._note: tuple[str, str] = ("", "")
         self._notes = 0
         self._beyond = False
+        self._losses = 0
+
+    @property
+    def name(self) -> str:
+        """Begins the keys of its events: what is numbered anew is no repetition."""
+        return f"{self.attempt}.{self._losses}" if self._losses else str(self.attempt)
 
     # --- what comes
 
@@ -50,7 +56,7 @@ class Transcript:
             return []
         self.next = seq
         note = f"the first {seq} events of this attempt were not read"
-        return [self._notice(f"{self.attempt}/begin", "tail_only", note)]
+        return [self._notice(f"{self.name}/begin", "tail_only", note)]
 
     def take(self, event: object) -> list[Step]:
         """One event, from a page or a socket."""
@@ -76,9 +82,20 @@ class Transcript:
             return []
         found = min(self._early)
         note = f"events {self.next} to {found - 1} of this attempt are missing"
-        steps: list[Step] = [self._notice(f"{self.attempt}/gap/{self.next}", "gap", note)]
+        steps: list[Step] = [self._notice(f"{self.name}/gap/{self.next}", "gap", note)]
         self.next = found
         return steps + self._in_order()
+
+    def lost(self, head: int) -> list[Step]:
+        """The server stores fewer events (`head`) than were read: it lost them, and numbers anew."""
+        note = f"the server has lost what it stored of this attempt: {self.next} events were read, it has {head} now"
+        steps = [*self._counted(), *self._cut(self._previews.renewed())]
+        steps += self._withdraw("the server has lost what the agent asked")
+        self.running.clear()
+        self._early.clear()
+        self._losses += 1
+        self.next, self._beyond = 0, False
+        return [*steps, self._notice(f"{self.name}/lost", "lost", note)]
 
     def interrupted(self) -> None:
         """The connection broke: pieces may be missing from now on, stored events are not."""
@@ -122,7 +139,7 @@ class Transcript:
         if not self._beyond:
             self._beyond = True
             note = "the server keeps no more of this attempt: what follows is shown once and cannot be read again"
-            steps.append(self._notice(f"{self.attempt}/beyond", "beyond_retention", note))
+            steps.append(self._notice(f"{self.name}/beyond", "beyond_retention", note))
         return steps + self._read(body, None)
 
     def _preview(self, body: Json) -> list[Step]:
@@ -249,7 +266,9 @@ class Transcript:
         if text(kind.get("source")) != approvals.SOURCE:
             return [self._tell(kinds.raw(kind), body, seq)]
         at = millis(body.get("emitted_at"))
-        asked = approvals.asked(value, attempt=self.attempt, seq=seq, at=at)
+        # What is stored no more has no number; it never comes again, so the agent's own number will do.
+        place = str(seq) if seq is not None else f"{self._previews.life}.{number(body.get('worker_seq')) or 0}+"
+        asked = approvals.asked(value, name=f"{self.name}:{place}", at=at)
         if asked is None:
             return [self._tell(kinds.raw(kind), body, seq)]
         before = self.asked.get(asked.call)
@@ -264,7 +283,7 @@ class Transcript:
         if author := self._author(body):
             fill["author"] = author
         if seq is not None:
-            fill["key"] = f"{self.attempt}/{seq}"
+            fill["key"] = f"{self.name}/{seq}"
         return Tell(event.model_copy(update=fill))
 
     def _author(self, body: Json) -> str:

@@ -170,3 +170,23 @@ def test_a_call_without_a_result_is_no_request() -> None:
     call = {"kind": "ToolCall", "tool": "rm", "call_id": "c", "input": {}}
     nameless = {"kind": "Raw", "source": "approval/request", "value": {"action": "rm"}}
     assert not [step for step in all_of(event(call, 0), event(nameless, 1)) if isinstance(step, Asked)]
+
+
+def test_what_asks_beyond_what_is_kept_asks_all_the_same() -> None:
+    value: Json = {"call_id": "c", "action": "rm", "options": [], "expires_at": None}
+    beyond = event({"kind": "Raw", "source": "approval/request", "value": value}, None, worker=7) | {"ephemeral": False}
+    steps = all_of(beyond)
+    assert [step.id for step in steps if isinstance(step, Asked)] == ["1:0.7+:c"]
+    assert [notice.code for notice in told(steps, Notice)] == ["beyond_retention"]
+
+
+def test_what_a_server_lost_is_numbered_anew_and_is_no_repetition() -> None:
+    transcript = Transcript(1)
+    before = [step for each in (message("one", 0), piece("half", 1)) for step in transcript.take(each)]
+    steps = transcript.lost(0)
+    assert [step for step in steps if isinstance(step, CutShort)]
+    assert [notice.code for notice in told(steps, Notice)] == ["lost"]
+    after = [step for each in (message("one", 0), piece("more", 1)) for step in transcript.take(each)]
+    assert [each.text for each in told(after, Message)] == ["one"]
+    assert told(after, Message)[0].key != told(before, Message)[0].key
+    assert pieces(after).keys().isdisjoint(pieces(before))
