@@ -38,7 +38,7 @@ from console.kept_view import View
 from console.keymap import key_names, keymap
 from console.screens.collector import Collector
 from console.screens.fleet import STYLES, FleetScreen
-from console.terminal.driver import PasteDropped, TerminalDriver
+from console.terminal.driver import PasteDropped, TerminalDriver, tell_terminal
 from console.terminal.lifeline import Lifeline, believed
 from themes.loader import load_glyphs
 from themes.toolkit import toolkit_theme
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from console.demo.process import DemoProcess
     from console.discovery import Discovery
     from console.fleet.changes import Changes
+    from console.notifying.keeper import Keeper
+    from console.notifying.rules import Rules
     from console.policies.rules import Policy
     from console.recording.player import Player
     from console.screens.replaying import Replaying
@@ -67,7 +69,11 @@ _BEHIND_THE_FIRST_PAINT: Final = (
     "console.commands",
     "console.fleet.grants",
     "console.hub.deciding",
+    "console.notifying.keeper",
 )
+
+BELL_MS: Final = 1_000
+"""Least milliseconds between two bells."""
 
 ATTENDS_S: Final = 0.2
 """Seconds between two looks at which card is open."""
@@ -251,6 +257,11 @@ class Watchfloor(App[int]):
         self._leaving = False
         self._looking: Worker[None] | None = None
         self._clock = clock
+        self._tz = tz
+        self._keeper: Keeper | None = None
+        self._rules: Rules | None = config.notify
+        self._touched_at = steady()
+        self._belled_at: int | None = None
         self._collector = Collector()
         self.hub: Final = Hub(
             clock=clock,
@@ -329,6 +340,8 @@ class Watchfloor(App[int]):
 
     def take(self, changes: Changes) -> None:
         """The hub says that something has changed."""
+        if self._keeper is not None:
+            self._keeper.take(changes)
         self.fleet_screen.take(changes)
 
     def on_mount(self) -> None:
@@ -346,6 +359,8 @@ class Watchfloor(App[int]):
         self._collector.give_back()
         if self._looking is not None:
             self._looking.cancel()
+        if self._keeper is not None:
+            await self._keeper.close()
         await self.hub.close()
         if self._demo is not None:
             await asyncio.to_thread(self._demo.stop)
@@ -354,6 +369,8 @@ class Watchfloor(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Take in what the toolkit has to tell; of the terminal's size no more than is believed."""
+        if isinstance(event, events.InputEvent):
+            self._touched_at = self.hub.steady()
         if isinstance(event, events.Resize):
             event = events.Resize.from_dimensions(believed(*event.size), event.pixel_size)
         await super().on_event(event)
@@ -461,6 +478,8 @@ class Watchfloor(App[int]):
             except Unreachable as fault:
                 self.fleet_screen.complain(DEMO, str(fault))
         await loading
+        if self.hub.showing is None:
+            self._keep_watch()
         self.hub.start(targets)
         if self._discovery is not None:
             self._looking = self.run_worker(partial(self._discovery.run, self.hub), exit_on_error=True)
@@ -475,7 +494,49 @@ class Watchfloor(App[int]):
 
     def _attend(self) -> None:
         floor = self._floor
-        self.hub.attend(floor.attended if floor is not None else None)
+        attended = floor.attended if floor is not None else None
+        self.hub.attend(attended)
+        if self._keeper is not None:
+            self._keeper.seen(attended)
+
+    def _keep_watch(self) -> None:
+        """Tell what waits, from now on, to an operator who does not look."""
+        from console.notifying.keeper import Keeper
+        from console.notifying.rules import Rules
+
+        self._rules = self._config.notify or Rules()
+        self._keeper = Keeper(
+            self.hub,
+            self._rules,
+            self._clock,
+            ring=self.bell,
+            write=partial(tell_terminal, self),
+            away=self._away,
+            beyond=self._demo is None,
+            tz=self._tz,
+            tmux="TMUX" in os.environ,
+            hidden=["WATCHFLOOR_TOKEN", *(one.token_env for one in self._config.sources if one.token_env)],
+        )
+        self._keeper.start()
+
+    def _away(self) -> bool:
+        """Is nobody at the console, as far as it can tell?"""
+        after_s = self._rules.away_after_s if self._rules is not None else 0
+        return not self.app_focus or self.hub.steady() - self._touched_at >= after_s * 1000
+
+    def bell(self) -> None:
+        """Ring, once a second at most, and not in the hours in which the bell is to be quiet."""
+        now = self.hub.steady()
+        if self._belled_at is not None and 0 <= now - self._belled_at < BELL_MS:
+            return
+        if self._rules is not None and self._rules.quiet is not None:
+            from console.notifying.keeper import minute_of
+            from console.notifying.rules import Channel
+
+            if self._rules.silent(Channel.BELL, minute_of(self._clock(), self._tz)):
+                return
+        self._belled_at = now
+        super().bell()
 
     def panic(self, *renderables: RenderableType) -> None:
         """End with a failure. What the toolkit would print of it is not printed; `run` raises it instead."""

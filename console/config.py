@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from console import looks
 from console.actions import ACTIONS
@@ -18,6 +18,9 @@ from console.keymap import key_faults, key_names
 from console.toml_reader import TomlReader, short, toml
 from themes.lines import Key, line_of
 from watchfloor.errors import ConfigError
+
+if TYPE_CHECKING:
+    from console.notifying.rules import Rules
 
 RecordWord: TypeAlias = Literal["all", "watched", "none"]
 AuditWord: TypeAlias = Literal["on", "required"]
@@ -42,6 +45,20 @@ TEMPLATE: Final = """\
 # reduced_motion = false  # true: nothing blinks, slides or counts down; so does WATCHFLOOR_REDUCED_MOTION=1
 
 # Themes of your own lie beside this file, in themes/NAME.toml; NO_COLOR wins over every theme.
+
+# How you are told that agents wait while you do not look; docs/notifications.md says more.
+#
+# [notify]
+# terminal = "none"       # or "osc9" or "osc777": by the terminal, where it knows one of these
+# desktop = false         # true: by notify-send
+# command = ["/usr/local/bin/page-me"]       # a program of yours: the alert is in its environment and input
+# webhook = "https://hooks.example/agents"   # posted as JSON
+# webhook_secret_file = "~/.config/watchfloor/webhook.secret"   # signed with this
+# details = false         # true: what agents ask is told as well, not only that they do
+# quiet = "22:00-07:00"   # hours in which nothing is told
+# quiet_for = ["bell", "terminal", "desktop", "command", "webhook"]   # or not by these
+# escalate_after_s = 300  # what nobody has answered for so long is told once more; 0: it is not
+# away_after_s = 60       # you count as away when no key was pressed for so long; 0: always
 
 # Other keys, by the names of actions (the help lists both); several are parted by commas, "" means none.
 #
@@ -84,7 +101,7 @@ class Config:
 
     `keys` holds the keys of those actions that were given others, by their ids. `reduced_motion` is true as well where
     the environment asks for it. What sources sent is kept for `journal_days` (0: not at all), and at most `journal_mb`
-    megabytes of it.
+    megabytes of it. `notify` None: the file has no such section.
     """
 
     path: Path
@@ -98,6 +115,7 @@ class Config:
     journal_days: int = KEEP_DAYS
     journal_mb: int = KEEP_MB
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notify: Rules | None = None
 
 
 def config_path() -> Path:
@@ -212,6 +230,7 @@ _TOP_KEYS: Final = (
     "keys",
     "journal_days",
     "journal_mb",
+    "notify",
 )
 _SOURCE_KEYS: Final = ("name", "url", "token_env", "token_file", "record")
 
@@ -231,7 +250,14 @@ def _config(reader: TomlReader, data: Mapping[str, Any], where: Path) -> Config:
         journal_days=reader.whole(data, "journal_days", 0, KEEP_DAYS),
         journal_mb=reader.whole(data, "journal_mb", 1, KEEP_MB),
         keys=_keys(reader, data.get("keys", {})),
+        notify=_notify(reader, data["notify"]) if "notify" in data else None,
     )
+
+
+def _notify(reader: TomlReader, table: object) -> Rules:
+    from console.notifying.rules import read_rules  # who has no such section does not wait for it
+
+    return read_rules(reader, table)
 
 
 def _keys(reader: TomlReader, table: object) -> dict[str, tuple[str, ...]]:

@@ -83,19 +83,19 @@ class TomlReader:
             return None
         return value
 
-    def flag(self, table: Mapping[str, Any], name: str, otherwise: bool) -> bool:
+    def flag(self, table: Mapping[str, Any], name: str, otherwise: bool, at: Key = ()) -> bool:
         value = table.get(name, otherwise)
         if isinstance(value, bool):
             return value
-        self.fault((name,), f"it must be {_FLAG}, without quotes")
+        self.fault((*at, name), f"it must be {_FLAG}, without quotes")
         return otherwise
 
-    def whole(self, table: Mapping[str, Any], name: str, least: int, otherwise: int) -> int:
+    def whole(self, table: Mapping[str, Any], name: str, least: int, otherwise: int, at: Key = ()) -> int:
         """A whole number of at least `least`."""
         value = table.get(name, otherwise)
         # Truth values are whole numbers to Python.
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self.fault((name,), f"it must be a whole number, {least} or more")
+            self.fault((*at, name), f"it must be a whole number, {least} or more")
             return otherwise
         return value
 

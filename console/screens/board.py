@@ -351,6 +351,8 @@ class Board:
             right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))
         if not_kept := self._hub.not_kept:
             right.append((clean_line(not_kept), "failed"))
+        if not_told := self._hub.not_told:
+            right.append((clean_line(not_told), "failed"))
         if self._hub.showing is not None:
             right.append((REPLAY_KEYS, "quiet"))
         elif self._hub.read_only:

@@ -1,7 +1,7 @@
 """The terminal as the toolkit drives it, but for its input: pasted text is taken out before the toolkit parses keys.
 
-All that is used of the toolkit's inner parts is used here: the driver's `fileno`, `exit_event` and `process_message`,
-and the parser's `feed` and `tick`.
+All that is used of the toolkit's inner parts is used here: the application's `_driver`, the driver's `fileno`,
+`exit_event` and `process_message`, and the parser's `feed` and `tick`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final
 from textual import events
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
@@ -47,6 +48,13 @@ def messages_of(pieces: Iterable[Piece], parser: XTermParser) -> Iterator[Messag
                 yield events.Paste(text.replace("\x00", ""))
             case Dropped(characters, ended):
                 yield PasteDropped(characters, ended=ended)
+
+
+def tell_terminal(app: App[int], sequence: str) -> None:
+    """Write a whole sequence that draws nothing, between two frames of the screen: the driver hands on what it is given
+    in one piece, and one piece after the other."""
+    if app._driver is not None and not app.is_headless:
+        app._driver.write(sequence)
 
 
 class TerminalDriver(LinuxDriver):
