@@ -137,6 +137,26 @@ async def test_an_old_server_is_asked_for_all_that_runs() -> None:
             assert {group_of(flow) for flow in flows} <= seen.told.keys()
 
 
+async def test_no_more_sockets_are_opened_than_may_be_and_what_is_looked_at_is_followed_all_the_same() -> None:
+    async with AionServer() as server:
+        flow = server.world.flow()
+        ids = {}
+        for number in range(5):
+            axes = flow.work(number)
+            flow.say(axes, "hello")
+            ids[session_of(flow, axes)] = axes
+        made = Desk(server.url)
+        made.source.attendance._most = 2
+        await made.connect()
+        await made.until(lambda: sum("not_followed" in codes(made, id) for id in ids) == 3)
+        await server.until(lambda: len(server.of("transcript")) == 2)
+        left = next(id for id in ids if "not_followed" in codes(made, id))
+        await made.watch(left)
+        await made.until(lambda: made.texts(left) == ["hello"])
+        await server.until(lambda: len(server.of("transcript")) == 3)
+        await made.close()
+
+
 # --- sockets
 
 

@@ -15,6 +15,8 @@ from watchfloor.foreign import Mirror
 
 AT_ONCE: Final = 6
 """Transcripts that are read at the same time."""
+FOLLOWED: Final = 400
+"""Transcripts that are followed without anybody looking: each takes a socket, and of those a process has so many."""
 RECENT: Final = 20
 """Sessions that ended and whose past is read without anybody looking, where everything is followed."""
 
@@ -30,9 +32,10 @@ class Attendance:
         start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         *,
         everything: bool,
+        followed: int = FOLLOWED,
     ) -> None:
         self._feed, self._mirror, self._server, self._start = feed, mirror, server, start
-        self._everything = everything
+        self._everything, self._most = everything, followed
         self.watched: set[str] = set()
         self._attending: dict[tuple[str, int], tuple[Attending, asyncio.Task[None]]] = {}
         self._finished: set[tuple[str, int]] = set()
@@ -78,12 +81,15 @@ class Attendance:
     def attend(self, workflows: Iterable[str]) -> None:
         """Follow the attempts that live and that somebody wants to see, and end with those that are over."""
         for session in [each for key in workflows for each in self._feed.sessions_of(self._feed.workflows[key])]:
-            if not (self._everything or session.id in self.watched or self._may_ask(session)):
+            if not (self._everything or self._must(session)):
                 continue
             for attempt in list(session.activity.attempts.values()):
                 key = (session.id, attempt.number)
                 alive = self._feed.alive(session, attempt.number) and not attempt.end
                 if alive and key not in self._attending:
+                    if len(self._attending) >= self._most and not self._must(session):
+                        self._feed.not_followed(session, attempt.number, self._most)
+                        continue
                     attending = Attending(self._server(), self._feed, self._mirror, session, attempt.number)
                     task = self._start(self._attended(attending, session, attempt))
                     self._attending[key] = (attending, task)
@@ -94,6 +100,10 @@ class Attendance:
                     # It was over before anybody could follow it.
                     self._old.add(key)
                     self._start(self._fetch_late(session))
+
+    def _must(self, session: Session) -> bool:
+        """Is it followed however many are?"""
+        return session.id in self.watched or self._may_ask(session)
 
     def _may_ask(self, session: Session) -> bool:
         """Can its agent be answered? Then what it asks must not be missed, whether anybody looks or not."""
@@ -119,7 +129,9 @@ class Attendance:
     async def _attended(self, attending: Attending, session: Session, attempt: Attempt) -> None:
         key = (session.id, attempt.number)
         try:
-            await self.fetch(session)
+            async with self._gate:
+                await self.fetch(session)
+                await attending.begin()
             await attending.run()
             self._feed.finish(session, attempt)
             self._finished.add(key)

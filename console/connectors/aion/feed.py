@@ -185,6 +185,13 @@ class Feed:
             notice = Notice(at=0, attempt=attempt, level=Level.WARNING, code="unreadable", text=words, key=key)
             self._mirror.emit(session.id, notice)
 
+    def not_followed(self, session: Session, attempt: int, most: int) -> None:
+        """As many transcripts are followed as may be; this one is none of them."""
+        words = f"its transcript is read when you look at it: {most} others are followed, and that is the most"
+        key = f"{attempt}/not_followed"
+        notice = Notice(at=0, attempt=attempt, level=Level.INFO, code="not_followed", text=words, key=key)
+        self._mirror.emit(session.id, notice)
+
     def unserved_now(self, namespace: str, rows: Iterable[Json]) -> None:
         first = namespace not in self.asked_unserved
         self.asked_unserved.add(namespace)

@@ -63,12 +63,16 @@ class Attending:
         """The attempt has ended."""
         self._over.set()
 
-    async def run(self) -> None:
+    async def begin(self) -> None:
+        """Read its past."""
         try:
             await past(self._server, self._feed, self._session, self._attempt)
         except Refused as refused:
             # The socket sends everything from the start then.
             self._warn("past", f"its past cannot be read ({refused}); it is asked for again with what follows")
+
+    async def run(self) -> None:
+        """Follow it from where its past was read to."""
         self._session.transcript(self._attempt).joins()
         follow = Following(self._server, self._arm, self._take, self._broken)
         following = asyncio.create_task(self._followed(follow))
