@@ -65,6 +65,7 @@ def doctor(args: Namespace) -> int:
     except WatchfloorError as fault:
         found = Checked(None, (str(fault),), (), ())
     findings += _config(found)
+    findings += _notified(found, tried=args.notify)
     findings += _sources(found, dial=args.dial)
     findings += _audit()
     if args.json:
@@ -222,6 +223,20 @@ def _config(found: Checked) -> Iterator[Finding]:
         folder = looks.themes_folder(config.path)
         yield _ok("themes", f"{config.theme or 'the usual one'} of {', '.join(looks.names(folder))}")
         yield from _pale(config, folder)
+
+
+def _notified(found: Checked, *, tried: bool) -> Iterator[Finding]:
+    if found.config is None or found.file:
+        return
+    from console.cli.link import now_ms
+    from console.cli.notified import notified
+
+    if tried:
+        logs.keep()
+    levels = {True: Level.OK, False: Level.FAULT, None: Level.NOTE}
+    for told in notified(found.config, now=now_ms(), tried=tried):
+        status = USAGE if told.sound is False else OK
+        yield Finding("notify", levels[told.sound], told.text, status)
 
 
 def _pale(config: Config, folder: Path) -> Iterator[Finding]:

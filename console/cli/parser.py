@@ -295,4 +295,5 @@ def _rest(verbs: Any) -> None:
         "8 a source was not reached.",
     )
     doctor.add_argument("--dial", action="store_true", help="try to reach every source as well")
+    doctor.add_argument("--notify", action="store_true", help="send a test alert by every channel of [notify] as well")
     doctor.add_argument("--json", action="store_true", help="one JSON object a finding: area, level, text, status")

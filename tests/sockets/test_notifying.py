@@ -25,7 +25,7 @@ from console.notifying.posts import KEPT, NotTold, Post
 from console.notifying.programs import Desktop, Hook
 from console.notifying.rules import Channel, Quiet, Rules
 from console.notifying.webhook import DELIVERY, SIGNATURE, TRIES, Webhook
-from tests.sockets.cli_kit import hosting, writes
+from tests.sockets.cli_kit import Program, hosting, writes
 from tests.sockets.host_kit import until
 from watchfloor.connector import Target
 from watchfloor.host.server import wall_clock
@@ -347,3 +347,52 @@ async def test_in_quiet_hours_nothing_is_told(tmp_path: Path) -> None:
         await until(lambda: hub.steady() - heard > 1_500)
         keeper.tick()
         assert out == [] or wall_clock() // 60_000 % (24 * 60) == 24 * 60 - 1
+
+
+# --- doctor
+
+
+def _logs(program: Program) -> list[str]:
+    return [file.read_text() for file in Path(program.env["XDG_STATE_HOME"]).rglob("*.log")]
+
+
+async def test_doctor_says_how_one_is_notified_and_tries_it(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    where = Path(program.env["XDG_CONFIG_HOME"]) / "watchfloor" / "config.toml"
+    where.parent.mkdir(parents=True, exist_ok=True)
+
+    async def found(*words: str) -> tuple[int, list[tuple[str, str]]]:
+        done = await program("doctor", "--json", *words)
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        return done.code, [(one["level"], one["text"]) for one in lines if one["area"] == "notify"]
+
+    assert await found() == (0, [("ok", "by the bell alone; [notify] in the configuration names other ways")])
+    secret = _secret(tmp_path)
+    async with receiving() as receiver:
+        where.write_text(
+            f'[notify]\nterminal = "osc9"\ncommand = ["{tmp_path}/none"]\n'
+            f'webhook = "{receiver.url}?key=s3cret"\nwebhook_secret_file = "{secret}"\n'
+        )
+        host = receiver.url.removesuffix("/hook")
+        still = [
+            ("ok", "terminal: osc9"),
+            ("fault", f"command: {tmp_path}/none is not a program that can be run"),
+            ("ok", f"webhook: {host}, signed"),
+        ]
+        assert await found() == (2, still)
+        assert receiver.got == []
+        code, told = await found("--notify")
+        assert code == 2
+        assert told == [
+            *still,
+            ("note", "bell: not tried: the output is not a terminal"),
+            ("note", "terminal: not tried: the output is not a terminal"),
+            ("fault", "command: it cannot be started: No such file or directory"),
+            ("ok", "webhook: a test alert was told"),
+        ]
+        ((headers, body),) = receiver.got
+        assert json.loads(body)["kind"] == "test"
+        assert SIGNATURE.lower() in headers
+    secret.chmod(0o644)
+    assert any(level == "fault" and "others may read" in text for level, text in (await found())[1])
+    assert not any("s3cret" in text for text in _logs(program))
