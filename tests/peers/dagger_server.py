@@ -14,13 +14,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 import h11
 from graphql import (
+    DocumentNode,
     ExecutionResult,
     FieldNode,
     GraphQLError,
@@ -86,6 +87,7 @@ class DaggerServer:
         self.no_telemetry = False
         self.mute = False
         """Its telemetry takes connections and says nothing."""
+        self._read = lru_cache(partial(_checked, self.schema))
         self.held: set[str] = set()
         """Queries whose answer is, or was, held back."""
         self._moved = asyncio.Event()
@@ -174,12 +176,9 @@ class DaggerServer:
     async def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Status and body for a query. Raises ConnectionAbortedError where the answer gets lost."""
         asked, known = json.loads(body), self.schema.type_map
-        try:
-            document = parse(asked["query"])
-        except GraphQLError as error:
-            return 422, {"errors": [error.formatted], "data": None}
-        if errors := validate(self.schema, document):
-            return 422, {"errors": [error.formatted for error in errors], "data": None}
+        document, errors = self._read(asked["query"])
+        if document is None:
+            return 422, {"errors": errors, "data": None}
         if missing := [name for name in re.findall(r'__type\(name: "(\w+)"\)', asked["query"]) if name not in known]:
             return 200, {"errors": [{"message": f'unknown type: "{missing[0]}"', "path": [missing[0]]}], "data": None}
         asks_for = set(_fields(document))
@@ -212,6 +211,16 @@ class DaggerServer:
             self.faults.down = self.faults.falls
             raise ConnectionAbortedError
         return 200, answer
+
+
+def _checked(schema: GraphQLSchema, query: str) -> tuple[DocumentNode | None, list[Any]]:
+    """The document, or else what is wrong with it."""
+    try:
+        document = parse(query)
+    except GraphQLError as error:
+        return None, [error.formatted]
+    errors = validate(schema, document)
+    return (None, [error.formatted for error in errors]) if errors else (document, [])
 
 
 def _as_the_engine_says(error: GraphQLError) -> dict[str, Any]:

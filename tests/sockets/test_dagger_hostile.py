@@ -13,7 +13,7 @@ from tests.peers.dagger_desk import desk
 from tests.peers.dagger_engine import in_state
 from tests.peers.dagger_server import DaggerServer
 from watchfloor.protocol.frames import DoPause, DoReseed, DoSend
-from watchfloor.words import OutcomeKind, ReseedMode
+from watchfloor.words import Lifecycle, OutcomeKind, ReseedMode
 
 ODD_ROWS: list[Any] = [
     None,
@@ -98,6 +98,45 @@ async def test_answers_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
         await seen.until(lambda: "send" not in seen.summary(agent.handle).blocked)
         await seen.reads(agent.handle, "idle")
         assert states <= {"idle", "unknown"}
+
+
+@pytest.mark.parametrize("words", [*HOSTILE, "half \ud800 a character"])
+async def test_hostile_text_in_every_field(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with DaggerServer() as server:
+        agent = await in_state(server.engine, "PAUSED", words)
+        agent.send(words)
+        assert agent.span is not None
+        server.engine.telemetry.span(words, agent.span.id)
+        server.engine.telemetry.state(agent.span, words, stop=words, failure=words, parent=words)
+        server.engine.version = words
+        answer = server.answer
+
+        def spoilt(value: Any, name: str = "") -> Any:
+            match value:
+                case dict():
+                    return {name: spoilt(inner, name) for name, inner in value.items()}
+                case list():
+                    return [spoilt(inner, name) for inner in value]
+                case str() if name not in ("id", "handle", "role", "ref", "kind", "send", "pause"):
+                    return words
+                case _:
+                    return value
+
+        async def answers(body: bytes) -> tuple[int, Any]:
+            status, told = await answer(body)
+            return (status, told) if "query Abilities" in json.loads(body)["query"] else (status, spoilt(told))
+
+        monkeypatch.setattr(server, "answer", answers)
+        async with desk(server) as seen:
+            await seen.until(lambda: seen.texts(agent.handle))
+            # No word that an engine makes up is taken for a state.
+            assert seen.summary(agent.handle).lifecycle is Lifecycle.UNKNOWN
+            sent = await seen.do(agent.handle, DoSend(text="still there?"))
+            assert (sent.outcome, sent.info["ref"]) == (OutcomeKind.APPLIED, "#3")
+            paused = await seen.do(agent.handle, DoPause())
+            assert paused.outcome is OutcomeKind.APPLIED
+            assert [verb for verb, _ in server.engine.verbs if verb != "wait"] == ["send", "pause"]
+            assert seen.fault is None
 
 
 async def test_a_conversation_that_cannot_be_read_is_said() -> None:

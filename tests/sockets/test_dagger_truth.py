@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from console.connectors.dagger import feed
+from console.connectors.dagger import connector, feed
 from console.connectors.dagger.lost import CODE
 from console.connectors.dagger.session import HERE
 from tests.peers.dagger_conversation import Conversation
@@ -183,6 +184,18 @@ async def test_a_pause_that_somebody_else_called_off_is_not_pending_for_ever() -
         assert any("called the pause off" in text for text in seen.notices(handle))
 
 
+async def test_messages_of_others_are_named_by_their_number_once_they_are_read() -> None:
+    async with DaggerServer() as server, desk(server) as seen:
+        agent = server.engine.spawn("worker")
+        agent.send("from elsewhere")
+        await seen.until(lambda: "echo: from elsewhere" in seen.texts(agent.handle))
+        await seen.do(agent.handle, DoSend(text="from here"))
+        await seen.until(lambda: seen.mail(agent.handle, "#2")[-1:] == ["consumed"])
+        told = [(mail.ref, mail.text) for mail in seen.of(agent.handle, MailEvent) if mail.state.value == "consumed"]
+        assert told == [("#1", "from elsewhere"), ("#2", "from here")]
+        assert seen.summary(agent.handle).mailbox.queued == 0
+
+
 async def test_what_an_agent_had_not_read_ends_with_its_session() -> None:
     async with DaggerServer() as server, desk(server) as seen:
         handle = await ready(seen, await in_state(server.engine, "PAUSED"))
@@ -302,6 +315,18 @@ async def test_many_messages_are_counted_with_few_questions() -> None:
         await seen.until(lambda: seen.summary(agent.handle).mailbox.refs == 3_000)
         asked = [one for one in server.wire if one["request"]["query"].startswith("query LookUp")]
         assert len(asked) < 50
+
+
+async def test_many_conversations_hold_up_no_roster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "SPOKEN_S", 0.05)
+    async with DaggerServer() as server:
+        agent = await in_state(server.engine, "PAUSED")
+        go_on = server.faults.hold["Transcript"] = asyncio.Event()
+        async with desk(server) as seen:
+            await seen.reads(agent.handle, "paused")
+            assert seen.texts(agent.handle) == []
+            go_on.set()
+            await seen.until(lambda: "second" in seen.texts(agent.handle))
 
 
 async def test_agents_at_rest_are_read_by_turns() -> None:

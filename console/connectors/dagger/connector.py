@@ -34,6 +34,8 @@ TOKEN_VARIABLE: Final = "DAGGER_SESSION_TOKEN"  # noqa: S105 - the name of a var
 POLL_S: Final = 2.0
 LATE_MS: Final = 60_000
 """For how long a message that did not arrive is looked for."""
+SPOKEN_S: Final = 2.0
+"""Seconds that conversations may be read before the roster is shown."""
 GATHER_S: Final = 0.05
 FEED_AGAIN_S: Final = 5.0
 GONE_TRIES: Final = 3
@@ -110,7 +112,9 @@ class DaggerSource:
         if not whole and not all(feed.answered or task.done() for feed, task in reading):
             self._missing("telemetry_silent", "its telemetry gives no answer, so agents may be missing here")
         await self.session.look_for_unproven()
-        await self.session.catch_up()
+        with suppress(TimeoutError):
+            # Of many agents the rest is read while the console shows them.
+            await asyncio.wait_for(self.session.catch_up(), SPOKEN_S)
         for agent in self.session.agents.values():
             for sent in () if agent.over else agent.ledger.open:
                 self.session.awaiting.begin(graph, sent)

@@ -304,8 +304,9 @@ class Session:
             handle, _ = self._unread.popitem()
             try:
                 await self.follow(self.agents[handle])
-            except ConnectionFailed:
+            except (ConnectionFailed, asyncio.CancelledError):
                 self._unread[handle] = None
+                self.said.set()
                 raise
 
     async def follow(self, agent: Agent) -> list[Turn]:

@@ -14,6 +14,8 @@ from console.connectors.dagger.reading import Json, count, items, obj, text
 from watchfloor.protocol.events import (
     Event,
     Level,
+    Mail,
+    MailState,
     Message,
     Notice,
     Raw,
@@ -119,14 +121,29 @@ class Transcript:
             key = f"{self._handle}/reseed/{self._cuts}"
             events.append(Reseeded(at=0, key=key, mode=mode, by=by, note=note))
         for place in range(same, len(conversation)):
-            key = f"{self._handle}/{self._cuts}/{place}/{digests[place]}"
-            events += _events(conversation[place], key, ours)
+            turn, key = conversation[place], f"{self._handle}/{self._cuts}/{place}/{digests[place]}"
+            if turn.ref and turn.ref not in ours:
+                events.append(self._of_others(turn))
+            events += _events(turn, key, ours)
         self._told = digests
         self.spoken = tuple(turn.digest for turn in conversation if turn.role != "SYSTEM")
         self._replies = {turn.said for turn in conversation if turn.role == "ASSISTANT"}
         self.turns = sum(1 for turn in conversation if turn.role == "ASSISTANT" and not _calls(turn))
         self.refs = frozenset(turn.ref for turn in conversation if turn.ref)
         return events
+
+    def _of_others(self, turn: Turn) -> Mail:
+        """A message that somebody else sent, by its number: by that the conversation can be taken back to it."""
+        origin = turn.origin or {}
+        return Mail(
+            at=0,
+            key=f"{self._handle}/mail/{turn.ref}/read",
+            ref=turn.ref,
+            state=MailState.CONSUMED,
+            reply_to=text(origin.get("replyTo")) or None,
+            text=turn.said,
+            by=text(origin.get("agentName")),
+        )
 
 
 def _calls(turn: Turn) -> bool:
