@@ -400,6 +400,40 @@ async def test_an_attempt_that_ends_under_a_command_is_not_followed_by_another_c
         assert axes[2] == 1
 
 
+async def test_an_agent_that_outlives_its_attempt_is_said_read_and_can_be_ended() -> None:
+    async with AionServer() as server:
+        flow = server.world.flow()
+        first = flow.work()
+        flow.say(first, "hello")
+        # As a live server does it with an attempt that took too long.
+        flow.fail(first, "timeout:activity exceeded its per-attempt bound of 600000ms")
+        second = flow.retry(first)
+        flow.fail(second, "exhausted: spent 2 of 2 attempts; last refusal: timeout:activity exceeded", "Terminal")
+        flow.end("Failed", error={"message": "failed", "details": None})
+        flow.live[first] = ("Cancel",)
+        id = session_of(flow, first)
+        async with desk(server.url) as seen:
+            await seen.until(lambda: seen.texts(id) == ["hello"])
+            shown = seen.summary(id)
+            assert shown.lifecycle is Lifecycle.FAILED
+            assert "attempt 1 is over, and the server still has its agent at work" in (shown.why or "")
+            assert seen.capabilities(id).stop is None
+            flow.say(first, "and on")
+            await seen.watch(id)
+            await seen.until(lambda: seen.texts(id) == ["hello", "and on"])
+
+            def ends(flow: Flow, axes: Axes, kind: Json) -> Json:
+                flow.live.clear()
+                return {"outcome": "Applied"}
+
+            server.routes.agent = ends
+            act = DoAct(act="cancel_attempt_1", fields={})
+            assert (await seen.do(id, act)).outcome is OutcomeKind.APPLIED
+            assert [(given["attempt"], given["kind"]["kind"]) for given in server.interventions] == [(1, "Cancel")]
+            await seen.until(lambda: "at work" not in (seen.told[id].get("why") or ""))
+            assert seen.capabilities(id).act is None
+
+
 # --- hostile text
 
 

@@ -19,7 +19,7 @@ from console.connectors.aion.reading import text
 from console.connectors.aion.server import Refused, Server
 from watchfloor.errors import ConnectionFailed, Denied, NotAHost
 from watchfloor.foreign import Handled, Mirror
-from watchfloor.protocol.frames import Command, DoAct, DoApprove
+from watchfloor.protocol.frames import Command, DoAct, DoApprove, DoStop
 from watchfloor.protocol.model import Decision
 from watchfloor.words import OptionKind, OutcomeKind
 
@@ -76,7 +76,7 @@ class Acting:
                 return await self._on_workflow(workflow, command)
             if (session := self._feed.sessions.get(command.session)) is not None:
                 if isinstance(command.do, DoAct):
-                    return await self._restart(session)
+                    return await self._act(session, command, command.do.act, by)
                 return await self._intervene(session, command, by)
         except Refused as refused:
             return refusal(refused)
@@ -119,6 +119,15 @@ class Acting:
                 return Handled(OutcomeKind.INVALID, reason="the payload is no JSON: a text needs its quotes")
         await server.signal(workflow.namespace, workflow.id, name, payload)
         return Handled(OutcomeKind.APPLIED)
+
+    async def _act(self, session: Session, command: Command, act: str, by: str) -> Handled:
+        if act == offers.RESTART_WORKER:
+            return await self._restart(session)
+        number = act.removeprefix(offers.CANCEL_ATTEMPT)
+        if number == act or not number.isdecimal():
+            return Handled(OutcomeKind.INVALID, reason="no such act")
+        cancel = command.model_copy(update={"attempt": int(number), "do": DoStop()})
+        return await self._intervene(session, cancel, by)
 
     async def _restart(self, session: Session) -> Handled:
         _, worker = self._feed.worker_of(session)

@@ -165,7 +165,9 @@ class Attendance:
         """Read the attempts that are over, oldest first."""
         for number in sorted(session.activity.attempts):
             attempt, key = session.activity.attempts[number], (session.id, number)
-            if key in self._attending or key in self._finished or self._feed.alive(session, number):
+            alive = self._feed.alive(session, number)
+            # An agent may say more after its attempt is over, as one that was given up for its time.
+            if key in self._attending or (alive and not attempt.end) or (key in self._finished and not alive):
                 continue
             read = True
             try:

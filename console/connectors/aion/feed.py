@@ -412,9 +412,17 @@ class Feed:
 
     def _facts(self, session: Session, attempt: Attempt) -> status.Facts:
         activity, namespace = session.activity, session.workflow.namespace
-        live = self.live.get(session.workflow.key, {}).get((activity.run, activity.id, attempt.number))
+        all_live = self.live.get(session.workflow.key, {})
+        live = all_live.get((activity.run, activity.id, attempt.number))
+        left = {
+            number: all_live[(activity.run, activity.id, number)]
+            for number in sorted(activity.attempts)
+            if (activity.run, activity.id, number) in all_live
+            and (activity.attempts[number].end or number != attempt.number)
+        }
         return status.Facts(
             live=live,
+            left=left,
             taken=session.workflow.key in self._unlooked,
             refused=frozenset(session.refused.get((attempt.number, attempt.leases), ())),
             asked=any(number == attempt.number for _, number in session.open.values()),

@@ -42,6 +42,8 @@ CANCEL_WORKFLOW: Final = "cancel_workflow"
 SIGNAL: Final = "signal"
 REOPEN: Final = "reopen"
 RESTART_WORKER: Final = "restart_worker"
+CANCEL_ATTEMPT: Final = "cancel_attempt_"
+"""Followed by its number."""
 STEERS: Final = "Steer this attempt"
 STOPS: Final = "Cancel this attempt (aion may start another)"
 
@@ -63,6 +65,21 @@ def of_attempt(primitives: Collection[str], *, restart: str = "") -> Capabilitie
         approve=NoOptions() if APPROVAL in primitives else None,
         act=ActOptions(acts=(_restart(restart),)) if restart else None,
     )
+
+
+def cancels(capabilities: Capabilities, attempts: Collection[int]) -> Capabilities:
+    """The same, and acts that end agents whose attempts are over."""
+    acts = tuple(
+        Act(
+            id=f"{CANCEL_ATTEMPT}{number}",
+            label=f"Cancel what is left of attempt {number}",
+            effect="ends its agent, which works on although its attempt is over; nothing is tried again for it",
+            danger=True,
+        )
+        for number in attempts
+    )
+    known = capabilities.act.acts if capabilities.act is not None else ()
+    return capabilities.model_copy(update={"act": ActOptions(acts=(*known, *acts))}) if acts else capabilities
 
 
 def controls(primitives: Collection[str]) -> dict[str, str]:

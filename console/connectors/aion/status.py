@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from console.connectors.aion import offers
@@ -30,8 +30,9 @@ class Facts:
     `live`: what may be done to its newest attempt, None where nobody runs it; `blind`: why that cannot be read.
     `taken`: a worker has just taken it, and nobody has looked since. `refused`: what the agent has refused to do
     although its worker offers it. `asked`: does it wait for a decision, since `asked_at`? `unserved`: why no worker
-    takes it; `served`: a worker is there for its queue. `wedged`: why its worker answers nobody; `restart`: that
-    worker's name, where we may restart it.
+    takes it; `served`: a worker is there for its queue. `left`: what may be done to the agents of attempts that are
+    over, where they live on. `wedged`: why its worker answers nobody; `restart`: that worker's name, where we may
+    restart it.
     """
 
     live: frozenset[str] | None = None
@@ -42,6 +43,7 @@ class Facts:
     unserved: str = ""
     served: bool = False
     blind: str = ""
+    left: dict[int, frozenset[str]] = field(default_factory=dict)
     wedged: str = ""
     restart: str = ""
 
@@ -61,6 +63,21 @@ class Status:
 
 
 def of_activity(workflow: Workflow, activity: Activity, attempt: Attempt, facts: Facts) -> Status:
+    told = _of_attempt(workflow, activity, attempt, facts)
+    if not facts.left:
+        return told
+    one = len(facts.left) == 1
+    which = f"attempt {', '.join(map(str, facts.left))} {'is' if one else 'are'} over"
+    why = f"{which}, and the server still has {'its agent' if one else 'their agents'} at work"
+    ends = [number for number, primitives in facts.left.items() if offers.CANCEL in primitives and not facts.wedged]
+    return replace(
+        told,
+        why=f"{told.why}; {why}" if told.why else why,
+        capabilities=offers.cancels(told.capabilities, ends),
+    )
+
+
+def _of_attempt(workflow: Workflow, activity: Activity, attempt: Attempt, facts: Facts) -> Status:
     if attempt.end:
         return _ended(workflow, attempt)
     if facts.blind:
