@@ -26,6 +26,7 @@ class Where(StrEnum):
 
     FLEET = "fleet"
     SESSION = "session"
+    INBOX = "inbox"
     SOURCES = "sources"
     HELP = "help"
 
@@ -35,8 +36,11 @@ FLEET: Final = frozenset({Where.FLEET})
 SESSION: Final = frozenset({Where.SESSION})
 SOURCES: Final = frozenset({Where.SOURCES})
 HELP: Final = frozenset({Where.HELP})
+INBOX: Final = frozenset({Where.INBOX})
 FLOOR: Final = frozenset({Where.FLEET, Where.SESSION})
 """The screens on which sessions are looked at and steered."""
+CARDS: Final = FLOOR | {Where.INBOX}
+"""The screens on which requests are decided."""
 
 
 class Group(StrEnum):
@@ -101,6 +105,7 @@ def _decide(id: str, key: str, label: str, help: str, option: OptionKind | None)
         Primitive.APPROVE,
         option=option,
         footer=True,
+        where=CARDS,
     )
 
 
@@ -145,6 +150,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         Needs.REQUEST,
         Primitive.ANSWER,
         footer=True,
+        where=CARDS,
     ),
     Action(
         "claim",
@@ -152,6 +158,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "claim",
         "tell other operators that you take this request, or let go of it: advice, never a lock",
         Group.DECIDE,
+        where=CARDS,
     ),
     _steer("send", "s", "send", "write a message to the agent", Primitive.SEND),
     _steer("pause", "p", "pause", "pause where the agent next can", Primitive.PAUSE),
@@ -172,7 +179,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _more("acts", ("m",), "more", "what only its source can do, after asking", Primitive.ACT, danger=True, footer=True),
     _more("notify", (), "notify", "have another session told when this one rests, ends or fails", Primitive.NOTIFY),
     _more("delete", ("delete",), "delete", "delete the session for good, after asking", Primitive.DELETE, danger=True),
-    _look("next", ("i",), "next request", "show what this session asks, then what waits longest", footer=True),
+    _look(
+        "next",
+        ("i",),
+        "next request",
+        "show what this session asks, then what waits longest; in the inbox what stands next there",
+        footer=True,
+        where=ALL,
+    ),
+    _look("inbox", ("w",), "inbox", "all that waits, of every source and child, the riskiest first", where=ALL),
     _look(
         "open",
         ("enter",),
@@ -187,14 +202,28 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("page_up", ("pageup",), "page up", "page before", where=ALL),
     _look("find", ("slash",), "find", "a key of the help by its words", where=HELP),
     _look("retry", ("t",), "try now", "try to reach the source at once", footer=True, where=SOURCES),
-    _look("read_on", ("space",), "mark", "mark the session for an act on several; of an open card the next page"),
+    _look(
+        "read_on",
+        ("space",),
+        "mark",
+        "mark the session for an act on several, in the inbox the request; of an open card the next page",
+        where=CARDS,
+    ),
     _look("mark_all", ("M",), "mark all", "mark every session that is shown, or none", where=FLEET),
+    _look(
+        "mark_alike",
+        ("M",),
+        "mark alike",
+        "mark all that ask for the very same as this one, word for word, or none",
+        where=INBOX,
+    ),
     _look(
         "filter",
         ("slash",),
         "filter",
-        "some sessions only: state:waiting cap:pause -label:team=web text; in the log: look for a text",
-        where=FLEET,
+        "some sessions only: state:waiting cap:pause -label:team=web text; in the log: look for a text; in the inbox:"
+        " words of requests, agents, sources, risks",
+        where=FLEET | INBOX,
     ),
     _look("sort", ("O",), "order", "sort by the next: attention, name, state, waiting, rate, usage", where=FLEET),
     _look("sort_back", ("I",), "invert", "sort the other way round", where=FLEET),
@@ -216,6 +245,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
         where=SESSION,
     ),
     _look("attempt", ("t",), "attempt", "one attempt only, the one before that, or all of them", where=SESSION),
+    _look(
+        "reveal",
+        ("e",),
+        "show masked",
+        "show what is masked on the card as a secret; this is written down",
+        where=CARDS,
+    ),
     _look("left", ("left",), "left", "long lines: to the left"),
     _look("right", ("right",), "right", "long lines: to the right"),
     _look("focus_next", ("tab",), "next part", "roster, card, log, facts", where=ALL),
@@ -245,6 +281,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "sources",
         "which hosts are heard, since when, and what could not be read",
         Group.APPLICATION,
+        where=CARDS,
+    ),
+    Action(
+        "figures",
+        ("U",),
+        "figures",
+        "how requests were decided: how many, how, how fast, and keys that came too soon",
+        Group.APPLICATION,
+        where=CARDS,
     ),
     Action(
         "quit",

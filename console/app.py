@@ -31,6 +31,7 @@ from console.actions import ACTIONS, Where, actions
 from console.audit import Audit
 from console.config import config_path, state_folder
 from console.demo.process import NAME as DEMO
+from console.fleet.bell import Bell
 from console.hub import Hub, steady_ms
 from console.journal.journal import JOURNAL, Journal
 from console.journal.records import Retention
@@ -276,6 +277,8 @@ class Watchfloor(App[int]):
         )
         changed = {**config.keys, **{id: key_names(names) for id, names in (keys or {}).items()}}
         self._keys: Final = keymap(ACTIONS, changed)
+        # What a recording shows waits for nobody.
+        self._bell = Bell(self.hub.fleet) if config.bell and player is None else None
         self.fleet_screen: Final = FleetScreen(
             self.hub,
             actions=actions(read_only=read_only, where=Where.FLEET),
@@ -342,7 +345,13 @@ class Watchfloor(App[int]):
         """The hub says that something has changed."""
         if self._keeper is not None:
             self._keeper.take(changes)
+        if changes.requests and not self._leaving:
+            self._ring(changes)
         self.fleet_screen.take(changes)
+
+    def _ring(self, changes: Changes) -> None:
+        if self._bell is not None and self._bell.rings(changes.requests, self.hub.steady(), self._clock()):
+            self.bell()
 
     def on_mount(self) -> None:
         """Be ready to be ended from outside, and begin once the first frame is out."""
@@ -512,6 +521,7 @@ class Watchfloor(App[int]):
             ring=self.bell,
             write=partial(tell_terminal, self),
             away=self._away,
+            bell=self._bell is not None,
             beyond=self._demo is None,
             tz=self._tz,
             tmux="TMUX" in os.environ,

@@ -39,6 +39,7 @@ TEMPLATE: Final = """\
 # read_only = false       # true: watch only, whatever the sources allow
 # audit = "on"            # "required": no intervention unless it can be written down
 # mouse = true
+# bell = true             # false: no bell for what waits for you
 # ascii = false           # true: glyphs in plain ASCII
 # journal_days = 30       # how long what sources sent is kept on this disk; 0: nothing is kept
 # journal_mb = 2048       # and how much of it at most
@@ -64,7 +65,7 @@ TEMPLATE: Final = """\
 #
 # [keys]
 # approve = "f2"
-# next = "w,i"
+# next = "h,i"
 
 # A source is a host that the console connects to. Hosts of yours on this machine are found without an entry.
 #
@@ -110,6 +111,7 @@ class Config:
     read_only: bool = False
     audit: AuditWord = "on"
     mouse: bool = True
+    bell: bool = True
     ascii: bool = False
     reduced_motion: bool = False
     journal_days: int = KEEP_DAYS
@@ -225,6 +227,7 @@ _TOP_KEYS: Final = (
     "read_only",
     "audit",
     "mouse",
+    "bell",
     "ascii",
     "reduced_motion",
     "keys",
@@ -245,6 +248,7 @@ def _config(reader: TomlReader, data: Mapping[str, Any], where: Path) -> Config:
         read_only=reader.flag(data, "read_only", False),
         audit="required" if audit == "required" else "on",
         mouse=reader.flag(data, "mouse", True),
+        bell=reader.flag(data, "bell", True),
         ascii=reader.flag(data, "ascii", False),
         reduced_motion=reader.flag(data, "reduced_motion", False) or bool(os.environ.get(STILL)),
         journal_days=reader.whole(data, "journal_days", 0, KEEP_DAYS),

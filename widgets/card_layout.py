@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple, TypeAlias
 
-from watchfloor.text import Clean
+from watchfloor.text import NOTHING, Clean
 from widgets.card_view import CardAction, CardField, CardOption, CardView
-from widgets.cells import chop, fit, flat, width_of, wrap
+from widgets.cells import chop, crop, fit, flat, skip, width_of, wrap
 from widgets.marks import Marks
-from widgets.tones import Segment
+from widgets.tones import Segment, Tone
 
 Line: TypeAlias = tuple[tuple[str, str], ...]
 """Pieces of text with the component class (without prefix) that each is painted in."""
@@ -24,9 +24,25 @@ _LABEL: Final = 10
 TEXT_AT: Final = _LABEL + 4
 """Column of the text in the body; the bar stands two cells before it."""
 
+RISKY: Final = "risky-"
+"""Before the tone of a part of an exact text that is risky."""
+_WIDE: Final = 10**9
+_TITLE_LINES: Final = 2
+_TITLE_LONG: Final = 60
+
 _OPTION_KEY: Final = 5
 _OPTION_LABEL_MOST: Final = 28
 _OPTION_NOTE_LEAST: Final = 20
+
+
+class FlagText(NamedTuple):
+    """A risky place, copied."""
+
+    line: int
+    start: int
+    end: int
+    reason: Clean
+    tone: Tone
 
 
 class ActionText(NamedTuple):
@@ -38,6 +54,7 @@ class ActionText(NamedTuple):
     cwd: Clean
     size: Clean
     complete: bool
+    flagged: tuple[FlagText, ...]
 
 
 class FieldText(NamedTuple):
@@ -64,6 +81,8 @@ class Content(NamedTuple):
     values: tuple[Clean, ...]
     flags: tuple[Segment, ...]
     description: tuple[Clean, ...]
+    whose: Clean
+    """The title in full, for where it had to be cut."""
 
 
 def content_of(card: CardView) -> Content:
@@ -73,11 +92,13 @@ def content_of(card: CardView) -> Content:
         tuple(field.value for field in card.fields),
         tuple(card.flags),
         tuple(card.description),
+        card.title[0] if card.title and len(card.title[0]) > _TITLE_LONG else NOTHING,
     )
 
 
 def _action(action: CardAction) -> ActionText:
-    return ActionText(action.does, action.tool, tuple(action.lines), action.cwd, action.size, action.complete)
+    flagged = tuple(FlagText(one.line, one.start, one.end, one.reason, one.tone) for one in action.flagged)
+    return ActionText(action.does, action.tool, tuple(action.lines), action.cwd, action.size, action.complete, flagged)
 
 
 def _field(field: CardField) -> FieldText:
@@ -96,7 +117,7 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
     for number, action in enumerate(actions, 1):
         label = action.does if len(actions) == 1 else f"{number} of {len(actions)}"
         writer.gap()
-        writer.outside(label, action.lines or (action.tool,), "exact")
+        writer.exact(label, action.lines or (action.tool,), action.flagged)
         if action.lines and action.tool:
             writer.outside("with", (action.tool,), "tone-plain")
         if action.cwd:
@@ -124,6 +145,9 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
         writer.own("risk" if at == 0 else "", text, f"tone-{tone}")
     if content.description:
         writer.prose("agent says", content.description, "tone-quiet")
+    if content.whose and len(wrap(content.whose, width - 2)) > _TITLE_LINES:
+        writer.gap()
+        writer.outside("whose", (content.whose,), "tone-plain")
     return writer.lines
 
 
@@ -144,6 +168,45 @@ class _Body:
                 self._add(label, self._marks.bar if at == 0 else self._marks.bar_more, piece, part)
                 label = ""
 
+    def exact(self, label: str, texts: Sequence[str], flagged: Sequence[FlagText]) -> None:
+        """The same for what is decided about, with a line below each place that is risky: told by form as well."""
+        by_line: dict[int, list[FlagText]] = {}
+        for flag in flagged:
+            by_line.setdefault(flag.line, []).append(flag)
+        for number, text in enumerate(texts):
+            flags = by_line.get(number)
+            if not flags:
+                self.outside(label, (text,), "exact")
+            else:
+                self._flagged(label, text, flags)
+            label = ""
+
+    def _flagged(self, label: str, text: str, flags: Sequence[FlagText]) -> None:
+        places = [_Place(_cells(text, one.start), _cells(text, one.end), one.reason, one.tone) for one in flags]
+        begin = 0
+        for at, piece in enumerate(chop(text, self._room)):
+            end = begin + width_of(piece)
+            here = [place.within(begin, end) for place in places if place.start < end and place.end > begin]
+            bar = self._marks.bar if at == 0 else self._marks.bar_more
+            self._add_parts(label, bar, _parts(piece, here))
+            label = ""
+            for place in here:
+                self._point(place, told=place.reason and begin <= place.first < end)
+            begin = end
+
+    def _point(self, place: _Place, *, told: object) -> None:
+        """Strokes below a place, and behind them why."""
+        pad, strokes = " " * place.start, "~" * (place.end - place.start)
+        part = f"tone-{place.tone}"
+        room = self._room - place.end - 2
+        if not told:
+            self._add("", " ", f"{pad}{strokes}", part)
+        elif width_of(place.reason) <= room:
+            self._add("", " ", f"{pad}{strokes}  {flat(place.reason)}", part)
+        else:
+            self._add("", " ", f"{pad}{strokes}", part)
+            self.own("", place.reason, part)
+
     def prose(self, label: str, texts: Sequence[str], part: str) -> None:
         """Words of an agent, wrapped at blanks."""
         for text in texts:
@@ -158,20 +221,61 @@ class _Body:
             label = ""
 
     def _add(self, label: str, bar: str, text: str, part: str) -> None:
+        self._add_parts(label, bar, [(text, part)])
+
+    def _add_parts(self, label: str, bar: str, parts: Sequence[tuple[str, str]]) -> None:
         gutter = f" {fit(label, _LABEL, self._marks.cut, right=True)} "
-        self.lines.append(((gutter, "gutter"), (f"{bar} ", "bar"), (text, part)))
+        self.lines.append(((gutter, "gutter"), (f"{bar} ", "bar"), *parts))
+
+
+class _Place(NamedTuple):
+    """A risky place in cells. `first`: where the whole of it begins."""
+
+    start: int
+    end: int
+    reason: str
+    tone: Tone
+    first: int = -1
+
+    def within(self, begin: int, end: int) -> _Place:
+        """The part of it that is between these cells, counted from there."""
+        return _Place(max(self.start, begin) - begin, min(self.end, end) - begin, self.reason, self.tone, self.start)
+
+
+def _cells(text: str, characters: int) -> int:
+    """Cells that the first characters take, drawn as `chop` draws them."""
+    return width_of(chop(text[:characters], _WIDE)[0]) if characters else 0
+
+
+def _parts(piece: str, places: Sequence[_Place]) -> list[tuple[str, str]]:
+    """The piece in its parts, what is risky apart from the rest."""
+    parts: list[tuple[str, str]] = []
+    done = 0
+    for start, end, _, tone, _ in places:
+        if end <= done:
+            continue
+        start = max(start, done)
+        if start > done:
+            parts.append((crop(skip(piece, done), start - done), "exact"))
+        parts.append((crop(skip(piece, start), end - start), f"{RISKY}{tone}"))
+        done = end
+    rest = skip(piece, done)
+    return [*parts, (rest, "exact")] if rest else parts
 
 
 # ------------------------------------------------------------------ around the body
 
 
-def title_lines(card: CardView, width: int) -> list[Line]:
-    """Whose request it is."""
-    return [
-        ((fit(f" {piece}", width), "title" if at == 0 else "subtitle"),)
-        for at, text in enumerate(card.title)
-        for piece in wrap(text, width - 2)
-    ]
+def title_lines(card: CardView, width: int, marks: Marks) -> list[Line]:
+    """Whose request it is. A name must not push off what it is about: of a long one the rest stands in the body."""
+    lines: list[Line] = []
+    for at, text in enumerate(card.title):
+        pieces = wrap(text, width - 2)
+        if len(pieces) > _TITLE_LINES:
+            last = fit(" ".join(pieces[_TITLE_LINES - 1 : _TITLE_LINES + 1]), width - 2, marks.cut)
+            pieces = [*pieces[: _TITLE_LINES - 1], last]
+        lines += [((fit(f" {piece}", width), "title" if at == 0 else "subtitle"),) for piece in pieces]
+    return lines
 
 
 def rule_line(width: int, marks: Marks) -> Line:

@@ -9,6 +9,21 @@ from watchfloor.text import Clean
 from widgets.tones import Segment, Tone
 
 
+class CardFlag(Protocol):
+    """A place in a line of an action, in code points, that is risky, and why."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def reason(self) -> Clean: ...  # "" where it was said before
+    @property
+    def tone(self) -> Tone: ...
+
+
 class CardAction(Protocol):
     """One action that waits for approval."""
 
@@ -24,6 +39,8 @@ class CardAction(Protocol):
     def size(self) -> Clean: ...  # such as "1 line, 28 chars"
     @property
     def complete(self) -> bool: ...  # False: the source gave only a part of the text
+    @property
+    def flagged(self) -> Sequence[CardFlag]: ...  # in the order of the text
 
 
 class CardField(Protocol):

@@ -129,12 +129,12 @@ class Listing(SparseView):
 
     @property
     def selected(self) -> Hashable | None:
-        """The key of the row under the cursor; None without rows."""
+        """The key of the row under the cursor; None where it is on none."""
         return self._key
 
     @property
     def place(self) -> int:
-        """Where the cursor is, from 0."""
+        """Where the cursor is, from 0; -1 where it is on none."""
         return self._place
 
     def show(self, rows: ListRows, *, first: bool = False) -> None:
@@ -154,6 +154,17 @@ class Listing(SparseView):
                 self._key = rows.key(self._place)
         self.set_extent(self._head + count)
         self._into_sight()
+        self.refresh()
+
+    def show_at(self, rows: ListRows, place: int | None) -> None:
+        """Show these rows with the cursor where whoever keeps it says; None: on none of them."""
+        self._rows = rows
+        count = len(rows)
+        self._place = -1 if place is None or not 0 <= place < count else place
+        self._key = rows.key(self._place) if self._place >= 0 else None
+        self.set_extent(self._head + count)
+        if self._place >= 0:
+            self._into_sight()
         self.refresh()
 
     def move(self, by: int) -> None:
@@ -187,7 +198,8 @@ class Listing(SparseView):
     def on_resize(self) -> None:
         """Keep the cursor in sight."""
         self.set_extent(self._head + len(self._rows))
-        self._into_sight()
+        if self._place >= 0:
+            self._into_sight()
 
     def on_click(self, event: events.Click) -> None:
         """Select a row; the selected one is opened."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import ClassVar, Final
 
+from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.errors import NoWidget
 from textual.geometry import Region, Size
@@ -12,6 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from widgets.card_layout import (
+    RISKY,
     Content,
     Line,
     Subject,
@@ -30,6 +32,7 @@ from widgets.painting import LineView, strip_of, tone_classes, tone_css
 __all__ = ["CardAction", "CardField", "CardOption", "CardView", "RequestCard"]
 
 _BODY_LEAST: Final = 3
+_RISKY: Final = Style(bold=True, underline=True)
 
 _Identity = tuple[Hashable, str, Subject]
 
@@ -226,7 +229,7 @@ class RequestCard(LineView):
                 self._body = body_lines(content, width, self._marks)
                 self._wrapped = (content, width)
             choices = option_lines(card.options, width) if card.open else ending_lines(card, width)
-            head = title_lines(card, width)
+            head = title_lines(card, width, self._marks)
             foot = [rule_line(width, self._marks), *choices, *state_lines(card, width)]
             wanted = len(head) + len(self._body) + len(foot)
             key, _, tallest = self._tallest
@@ -265,7 +268,7 @@ class RequestCard(LineView):
 
     def _lines_at(self, card: CardView, width: int) -> int:
         choices = option_lines(card.options, width) if card.open else ending_lines(card, width)
-        around = len(title_lines(card, width)) + 1 + len(choices) + len(state_lines(card, width))
+        around = len(title_lines(card, width, self._marks)) + 1 + len(choices) + len(state_lines(card, width))
         return around + len(body_lines(content_of(card), width, self._marks))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -280,7 +283,12 @@ class RequestCard(LineView):
         line = self._line_at(y)
         if line is None:
             return self._place_strip(width) if self._place and y == self.size.height - 1 else Strip.blank(width, ground)
-        return strip_of([(text, self.paint(part)) for text, part in line], width, ground)
+        return strip_of([(text, self._style(part)) for text, part in line], width, ground)
+
+    def _style(self, part: str) -> Style:
+        if not part.startswith(RISKY):
+            return self.paint(part)
+        return self.paint(f"tone-{part.removeprefix(RISKY)}") + _RISKY
 
     def _line_at(self, y: int) -> Line | None:
         if y < len(self._head):

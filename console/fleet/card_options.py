@@ -12,7 +12,7 @@ from console.fleet.gate import Greyed, Hidden, can, unoffered
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
 from console.fleet.wording import Tone
-from watchfloor.text import Clean
+from watchfloor.text import Clean, cut
 from watchfloor.words import OptionKind, Primitive, RequestKind, Then
 
 THEN: Mapping[Then, str] = {
@@ -21,6 +21,10 @@ THEN: Mapping[Then, str] = {
     Then.ENDS_ATTEMPT: "the attempt ends",
     Then.WAITS_FOR_RESUME: "it then waits to be resumed",
 }
+
+
+_MATCHED = 90
+"""Characters of what a grant matches that stand on the card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def _approval(fact: RequestFact, make: _Maker) -> tuple[CardOption, ...]:
     if fact.too_large:
         rest = [o for o in rest if o.kind is OptionKind.DENY]
     if rest:
-        options.append(make("options", "More", "; ".join(_named(o) for o in rest)))
+        options.append(make("options", "More", "; ".join(_named(o, fact) for o in rest)))
     if deny is not None:
         options.append(make("deny", "Deny", f"{_denied(deny)}{_called(deny, fact)}"))
         options.append(make("deny_reason", "Deny with a reason", "the agent is told why"))
@@ -113,10 +117,21 @@ def _called(option: OptionFact, fact: RequestFact) -> str:
     return f"{quoted}; {option.note}" if option.note else quoted
 
 
-def _named(option: OptionFact) -> str:
+def _named(option: OptionFact, fact: RequestFact) -> str:
     reach = f" for this {option.scope.value}" if option.scope.value not in ("once", "global") else ""
     lasting = ", for good" if option.persists else ""
-    return f'{option.kind.value}{reach}{lasting}: "{option.label}"'
+    return f'{option.kind.value}{reach}{lasting}: "{option.label}"{_matched(option, fact)}'
+
+
+def _matched(option: OptionFact, fact: RequestFact) -> str:
+    """What an option that lasts will match, as far as there is room; all of it stands where it is taken."""
+    if option.kind is not OptionKind.ALLOW or not option.grants:
+        return ""
+    from console.fleet.grants import grants_of  # reading commands is for later than the first frame
+
+    first, *rest = grants_of(fact, option)
+    more = f" and {len(rest)} more" if rest else ""
+    return f", {cut(first.words, _MATCHED)}{more}"
 
 
 def _question(fact: RequestFact, make: _Maker) -> tuple[CardOption, ...]:

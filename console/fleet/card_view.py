@@ -5,35 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
-from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from console.fleet.card_action import CardAction, card_action
 from console.fleet.card_options import CardOption, options_of, undecidable_here
 from console.fleet.decide import TOO_LARGE, Moment, arming_ms, arming_words, ended
-from console.fleet.facts import ActionFact, FieldFact, RequestFact, RequestKey, Seen
+from console.fleet.facts import FieldFact, RequestFact, RequestKey, Seen
 from console.fleet.former import ago_words, doubt_words, in_doubt, standing
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
 from console.fleet.presence import presence_segments
 from console.fleet.state import Request, Session, Source
 from console.fleet.store import Store
-from console.fleet.wording import Segment, clock_time, elapsed, name_by_key, name_of
+from console.fleet.wording import Segment, Tone, clock_time, elapsed, name_by_key, name_of
 from watchfloor.text import NOTHING, Clean, clean_line, numeral, since
 from watchfloor.words import Continuity, RequestState
 
+if TYPE_CHECKING:
+    from console.fleet.risk.model import Risk
+
 MASK: Final = "*"
-
-
-@dataclass(frozen=True, slots=True)
-class CardAction:
-    """One action, word for word; `does` says in a word what comes."""
-
-    does: Clean
-    tool: Clean
-    lines: tuple[Clean, ...]
-    cwd: Clean
-    size: Clean
-    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +60,8 @@ class Card:
     """Has its text come?"""
     left_ms: int
     """Milliseconds until a key counts, while it is only that which is missing."""
+    masked: int = 0
+    """How many secrets in it are not shown."""
 
 
 def card(
@@ -83,12 +76,16 @@ def card(
     read_only: bool = False,
     arm_ms: int = ARM_MS,
     tz: tzinfo | None = None,
+    revealed: bool = False,
+    ruling: Clean = NOTHING,
+    place: tuple[int, int] | None = None,
 ) -> Card | None:
     """The card of a request at the local time `now`; None for one that is not known.
 
     `keys` names the key of each of `approve`, `options`, `deny`, `deny_reason`, `answer`. `seen` is what the operator
     has had before them, by the clock of which `steady` is the time (`now` where that is the same), `entered` what they
-    have entered so far by the name of the field.
+    have entered so far by the name of the field. `revealed`: with the secrets that are masked otherwise. `ruling`: what
+    the operator's policies say. `place`: its n of m in a list that is sorted otherwise than by how long they wait.
     """
     request = store.requests.get(key)
     if request is None:
@@ -102,17 +99,30 @@ def card(
         armed, left_ms = Clean(ago_words(first, now)), 0
     if never is not None and armed:
         armed, left_ms = Clean("undecidable"), 0
+    risks = _risks(session, fact)
+    actions = (
+        tuple(card_action(one, found, revealed=revealed) for one, found in zip(fact.actions, risks, strict=True))
+        if fact
+        else ()
+    )
+    masked = sum(action.masked for action in actions)
     return Card(
         key=key,
         digest=request.digest,
         digest_short=digest_short(request.digest),
-        title=_title(store, session, source, request, now, tz),
-        actions=tuple(_action(action) for action in fact.actions) if fact else (),
+        title=_title(store, session, source, request, now, tz, place),
+        actions=actions,
         fields=tuple(_field(field, (entered or {}).get(field.name, "")) for field in fact.fields) if fact else (),
         unknown=_unknown(fact) if fact else (),
         strange=fact.strange if fact else NOTHING,
         description=tuple(Clean(line) for line in fact.about.split("\n")) if fact and fact.about else (),
-        flags=_flags(store, session, source, request, now, never),
+        flags=(
+            *_faults(fact, never, request.open),
+            *_risk_flags(risks),
+            *_masked_flags(masked, keys.get("reveal", "")),
+            *_flags(store, session, source, request, now),
+            *(((ruling, "attention"),) if ruling and request.open else ()),
+        ),
         options=options_of(store, session, request, now, keys, read_only=read_only) if request.open else (),
         open=request.open,
         ending=clean_line(over.reason.removeprefix("already ")) if over is not None else NOTHING,
@@ -120,7 +130,36 @@ def card(
         armed=armed,
         told=fact is not None,
         left_ms=left_ms,
+        masked=masked,
     )
+
+
+def _risks(session: Session, fact: RequestFact | None) -> tuple[tuple[Risk, ...], ...]:
+    """The risks of each action."""
+    if fact is None or not fact.actions:
+        return ()
+    from console.fleet.risk.actions import request_risks  # reading commands is for later than the first frame
+
+    return request_risks(fact, session.cwd)
+
+
+def _risk_flags(risks: tuple[tuple[Risk, ...], ...]) -> tuple[Segment, ...]:
+    """How risky it is and in which ways, and the reasons that point at no place of the text."""
+    found = [one for each in risks for one in each]
+    if not found:
+        return ()
+    level = max(one.level for one in found)
+    kinds = dict.fromkeys(one.kind.value for one in sorted(found, key=lambda one: -one.level))
+    tone: Tone = "failed" if level > 1 else "attention"
+    whole = dict.fromkeys(one.reason for one in found if one.start == one.end)
+    return ((Clean(f"{level.name.lower()}: {' · '.join(kinds)}"), tone), *((reason, tone) for reason in whole))
+
+
+def _masked_flags(masked: int, key: str) -> tuple[Segment, ...]:
+    if not masked:
+        return ()
+    said = "what looks like a secret is masked" if masked == 1 else f"{masked} that look like secrets are masked"
+    return ((Clean(f"{said}; {key} shows it" if key else said), "attention"),)
 
 
 def digest_short(digest: str) -> Clean:
@@ -130,10 +169,18 @@ def digest_short(digest: str) -> Clean:
 
 
 def _title(
-    store: Store, session: Session, source: Source, request: Request, now: int, tz: tzinfo | None
+    store: Store,
+    session: Session,
+    source: Source,
+    request: Request,
+    now: int,
+    tz: tzinfo | None,
+    listed: tuple[int, int] | None,
 ) -> tuple[Clean, ...]:
     at = place_of(store, request.key)
-    place = f"{at + 1} of {len(open_requests(store))}  " if at is not None else ""
+    if listed is None and at is not None:
+        listed = at + 1, len(open_requests(store))
+    place = f"{listed[0]} of {listed[1]}  " if listed is not None and request.open else ""
     whose = name_of(session)
     if session.parent is not None:
         above = name_by_key(store.sessions, request.key.owner._replace(session=session.parent))
@@ -142,16 +189,6 @@ def _title(
     waits = f", waiting {elapsed(now + source.ahead_ms, request.asked_at)}" if request.open else ""
     attempt = f"  attempt {numeral(session.attempt)}" if session.attempt is not None else ""
     return Clean(f"{place}{whose}"), Clean(f"{source.shown}  {asked}{waits}{attempt}")
-
-
-@lru_cache(maxsize=16)
-def _action(action: ActionFact) -> CardAction:
-    # A card is made at every key, and an action may have ten thousand lines.
-    text = action.text + (f"\n{action.diff}" if action.diff else "")
-    lines = tuple(Clean(line) for line in text.split("\n")) if text else ()
-    size = f"{len(lines)} line{'s' if len(lines) != 1 else ''}, {len(text):,} chars" if lines else ""
-    does = Clean("changes" if action.diff else "runs")
-    return CardAction(does, action.tool, lines, action.cwd or NOTHING, Clean(size), action.complete)
 
 
 def _field(field: FieldFact, entered: str) -> CardField:
@@ -171,22 +208,32 @@ def _unknown(fact: RequestFact) -> tuple[Clean, ...]:
     return tuple(lines)
 
 
-def _flags(
-    store: Store, session: Session, source: Source, request: Request, now: int, never: str | None
-) -> tuple[Segment, ...]:
-    flags: list[Segment] = []
-    fact = request.fact
+def _faults(fact: RequestFact | None, never: str | None, is_open: bool) -> tuple[Segment, ...]:
+    """Why it cannot be decided at all, or not be trusted."""
     if fact is None:
         return ((Clean(never), "attention"),) if never is not None else ()
+    faults: list[Segment] = []
     if fact.unread:
-        flags.append((Clean(f"this agent asks something that could not be read: {fact.fault}"), "failed"))
+        faults.append((Clean(f"this agent asks something that could not be read: {fact.fault}"), "failed"))
     elif never is not None:
-        flags.append((Clean(never), "failed"))
+        faults.append((Clean(never), "failed"))
     elif fact.fault is not None or not fact.sound:
-        flags.append((Clean(f"not to be trusted: {fact.fault or 'its digest is not that of its text'}"), "failed"))
-    if fact.too_large and request.open:
-        flags.append((Clean(TOO_LARGE), "failed"))
+        faults.append((Clean(f"not to be trusted: {fact.fault or 'its digest is not that of its text'}"), "failed"))
+    if fact.too_large and is_open:
+        faults.append((Clean(TOO_LARGE), "failed"))
+    return tuple(faults)
+
+
+def _flags(store: Store, session: Session, source: Source, request: Request, now: int) -> tuple[Segment, ...]:
+    fact = request.fact
+    if fact is None:
+        return ()
+    flags: list[Segment] = []
     flags += _hidden(fact)
+    if fact.actions and (not_known := _not_known(fact)):
+        flags.append((not_known, "failed"))
+    if len(fact.actions) > 1 and not fact.per_action:
+        flags.append((Clean(f"one answer decides all {len(fact.actions)} actions"), "attention"))
     if not request.open:
         if request.reworded:
             flags.append((Clean("it asked for this while it was open; its source shows another text"), "failed"))
@@ -201,6 +248,15 @@ def _flags(
         flags.append((Clean(f"continuity: {session.track.state(now)}"), "attention"))
     flags += presence_segments(store, request)
     return tuple(flags)
+
+
+def _not_known(fact: RequestFact) -> Clean:
+    """That it is not known whole, where nothing else on the card says why."""
+    if fact.too_large or not fact.sound or fact.fault is not None or any(action.hidden for action in fact.actions):
+        return NOTHING
+    from console.fleet.alike import unknown  # judging texts is for later than the first frame
+
+    return unknown(fact)
 
 
 def _hidden(fact: RequestFact) -> list[Segment]:

@@ -131,6 +131,11 @@ class Inbox:
         self._words = tuple(text.casefold().split())
         self.refresh()
 
+    @property
+    def filtered(self) -> bool:
+        """Is only what holds certain words shown?"""
+        return bool(self._words)
+
     def __len__(self) -> int:
         return len(self._orders)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from console.fleet.card_action import CardAction
 from console.fleet.card_options import CardOption
-from console.fleet.card_view import Card, CardAction, CardField, card
+from console.fleet.card_view import Card, CardField, card
 from console.fleet.facts_view import FactRow, fact_rows
 from console.fleet.log_view import Line, SessionLog
 from console.fleet.roster_view import RosterView

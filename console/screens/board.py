@@ -38,10 +38,11 @@ from console.screens.logbook import Logbook
 from console.screens.readable import Readable
 from console.screens.rule import Rule
 from console.screens.shown import Shown
+from console.screens.sight import Sight
 from console.screens.sizes import TINY
 from console.screens.told import Told
 from console.screens.too_small import TooSmall
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
 from widgets.cells import wrap
@@ -55,6 +56,7 @@ from widgets.status_bar import StatusBar
 from widgets.tones import Tone
 
 if TYPE_CHECKING:
+    from console.fleet.risk.judged import Judged
     from console.hub import Hub
     from console.keymap import Keymap
     from console.screens.drawer import Drawer
@@ -66,7 +68,7 @@ SECOND_MS: Final = 1_000
 ROSTER_RESTS: Final = 9
 """Sorting ten thousand sessions takes as long as a frame: the roster takes a tenth of the time at most."""
 
-_CARD_KEYS: Final = ("approve", "options", "deny", "deny_reason", "answer")
+_CARD_KEYS: Final = ("approve", "options", "deny", "deny_reason", "answer", "reveal")
 Standings = Callable[[], list[tuple[Action, Standing]]]
 Holds = Callable[[], bool]
 """Is what was said still so?"""
@@ -134,6 +136,7 @@ class Board:
         self._holds: Holds | None = None
         self._pressed = 0
         self._dirty = True
+        self._judged: Judged | None = None
 
     def bind(self, screen: Widget) -> None:
         """Take up the widgets, once they are there."""
@@ -151,7 +154,20 @@ class Board:
         self._too_small = screen.query_one(TooSmall)
         self.bound = True
 
+    def sight(self) -> Sight:
+        """Where the operator looks, to begin with."""
+        return Sight(self._hub.fleet)
+
     # -------------------------------------------------------------- what the screen says
+
+    @property
+    def judged(self) -> Judged:
+        """The risks of requests, each judged once."""
+        if self._judged is None:
+            from console.fleet.risk.judged import Judged  # reading commands is for later than the first frame
+
+            self._judged = Judged(self._hub.fleet)
+        return self._judged
 
     @property
     def tiny(self) -> bool:
@@ -246,6 +262,9 @@ class Board:
             entered=self.entered,
             read_only=self._hub.read_only,
             tz=self._tz,
+            revealed=shown.revealed,
+            ruling=self._ruling(shown.key),
+            place=self._place(shown.key),
         )
         if made is None:
             return
@@ -261,6 +280,19 @@ class Board:
             made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
         shown.look(made, steady)
         self.card.card = made
+
+    def _place(self, key: RequestKey) -> tuple[int, int] | None:
+        """Its n of m, where that is not told by how long they wait."""
+        return None
+
+    def _ruling(self, key: RequestKey) -> Clean:
+        """What the operator's policies say of a request; empty where none of them matches."""
+        found = self._hub.ruling(key)
+        if found is None or found.policy is None:
+            return NOTHING
+        from console.policies.rules import told  # only where there are policies
+
+        return told(found)
 
     @property
     def beginning_unseen(self) -> Clean:
@@ -346,7 +378,7 @@ class Board:
             contacts,
             (*need_segments(fleet, now, self._glyphs, hidden=self.rows.hidden), (clock_time(now, self._tz), "quiet")),
         )
-        right: list[Segment] = list(arrangement(self.rows, self.filter))
+        right: list[Segment] = list(self._arranged())
         if fault := self._hub.audit_fault:
             right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))
         if not_kept := self._hub.not_kept:
@@ -359,7 +391,15 @@ class Board:
             right.append((Clean("this console only watches"), "quiet"))
         if self._debug_keys:
             right.append((Clean(f"keys={self._pressed}"), "quiet"))
-        self._counts.status = _Says((*count_segments(self._census), *behind_segments(fleet)), right)
+        self._counts.status = _Says((*self._count_segments(), *behind_segments(fleet)), right)
+
+    def _count_segments(self) -> Sequence[Segment]:
+        """How much there is of what the screen is about."""
+        return count_segments(self._census)
+
+    def _arranged(self) -> Sequence[Segment]:
+        """How it is arranged, as far as that is not the usual way."""
+        return arrangement(self.rows, self.filter)
 
     def _paint_selected(self, now: int, selected: SessionKey | None, shown: Shown | None, standings: Standings) -> None:
         fleet = self._hub.fleet

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 
 from console.fleet.finding import NAME_ENDS, Finder
 from console.fleet.gate import ARM_MS
+from console.screens.badge import EVERY_S, Badge
 from console.screens.footing import FooterKey
 from watchfloor.text import Clean, clean_line
 from widgets.action_footer import ActionFooter
@@ -126,6 +127,7 @@ class CommandScreen(Screen[Command | None]):
         steady: Callable[[], int],
         *,
         about: Sequence[Segment] = (),
+        badge: Badge = tuple,
         marks: Marks = UNICODE_MARKS,
     ) -> None:
         """Create it.
@@ -134,6 +136,7 @@ class CommandScreen(Screen[Command | None]):
             commands: What can be chosen.
             steady: Milliseconds of a clock that is never set.
             about: Whose acts these are.
+            badge: What every screen says.
             marks: The characters that the widgets draw by themselves.
         """
         super().__init__()
@@ -141,6 +144,7 @@ class CommandScreen(Screen[Command | None]):
         self._finder = Finder([one.words for one in commands], [_WEIGHT[one.kind] for one in commands])
         self._steady = steady
         self._about = tuple(about)
+        self._badge = badge
         self._marks = marks
         self._asked: str | None = None
         self._stands: int | None = None
@@ -167,6 +171,11 @@ class CommandScreen(Screen[Command | None]):
         """List everything."""
         self.query_one("#found", Listing).empty = Clean("nothing is called so")
         self._find()
+        self.set_interval(EVERY_S, self._head)
+
+    def _head(self) -> None:
+        top = _Says(((Clean("command line"), "attention"), *self._about), tuple(self._badge()))
+        self.query_one("#command-top", StatusBar).status = top
 
     @on(Input.Changed)
     def _written(self, event: Input.Changed) -> None:
@@ -194,8 +203,7 @@ class CommandScreen(Screen[Command | None]):
         if key != self._stands:
             self._stands, self._since = key if isinstance(key, int) else None, self._steady()
         said = _Says((self._said,)) if self._said[0] else _Says(())
-        top = _Says(((Clean("command line"), "attention"), *self._about))
-        self.query_one("#command-top", StatusBar).status = top
+        self._head()
         self.query_one("#command-said", StatusBar).status = said
         chosen = self.chosen
         keys = [("enter", "do it"), ("tab", "complete"), ("esc", "back")]

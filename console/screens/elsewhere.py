@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from functools import partial
@@ -13,6 +14,7 @@ from console.fleet.state import Request
 from console.fleet.store import Store
 from console.fleet.wording import name_of
 from console.screens.availability import Standing
+from console.screens.badge import badge
 from console.spelling import spelled
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Primitive
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from console.hub import Hub
     from console.keymap import Keymap
+    from console.screens.asking import Ask
     from console.screens.commandline import Command
     from watchfloor.connector import Clock
 
@@ -110,6 +113,10 @@ class Floor(Protocol):
         """One line to the operator."""
         ...
 
+    def ask(self, ask: Ask) -> None:
+        """Ask, or show, this in the drawer."""
+        ...
+
 
 class Elsewhere:
     """Opens the screens around a floor."""
@@ -157,12 +164,35 @@ class Elsewhere:
         if id is not None:
             self._floor.action_perform(id)
 
+    def show_figures(self) -> None:
+        """Show how requests were decided, by the audit files of this machine."""
+        self._screen.run_worker(self._figures(), exit_on_error=True)
+
+    async def _figures(self) -> None:
+        from console.auditing import entries, figures
+        from console.screens.figures import figures_ask
+
+        folder = self._hub.audit_folder
+        try:
+            found = await asyncio.to_thread(lambda: figures(entries(folder)))
+        except OSError as fault:
+            self._floor.say(clean_line(f"{folder}: it cannot be read: {fault.strerror or fault}"), "attention")
+            return
+        if self._screen.is_active:
+            self._floor.ask(figures_ask(found, folder, self._hub.audit_fault))
+
     def open_command_line(self) -> None:
         """Show everything that can be done and looked at."""
         from console.screens.commandline import CommandScreen
 
         self._opened_for = self._floor.selected
-        screen = CommandScreen(self.commands(), self._hub.steady, about=self._about(), marks=self._marks)
+        screen = CommandScreen(
+            self.commands(),
+            self._hub.steady,
+            about=self._about(),
+            badge=badge(self._hub, self._clock, self._marks),
+            marks=self._marks,
+        )
         self._screen.app.push_screen(screen, lambda command: self._chosen(command, typed=screen.typed))
 
     def _about(self) -> list[Segment]:

@@ -17,9 +17,10 @@ from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact
 from console.screens import leaving
 from console.screens.availability import Standing
+from console.screens.badge import badge
 from console.screens.board import Board, FactsPane
 from console.screens.elsewhere import Elsewhere
-from console.screens.handlers import DECIDES, LOOKS, MOVES, STEERS
+from console.screens.handlers import DECIDES, LOOKS, MOVES, STEERS, Decide
 from console.screens.interventions import Interventions
 from console.screens.quiet import WRITING
 from console.screens.reading import Reading
@@ -119,6 +120,9 @@ class FleetScreen(Reading):
             "help": self.show_help,
             "command": self._elsewhere.open_command_line,
             "sources": self._elsewhere.open_sources,
+            "inbox": self.open_inbox,
+            "figures": self._elsewhere.show_figures,
+            "reveal": self.reveal,
             "quit": self.leave,
         }
         self.set_class(glyphs.name == "ascii", "-ascii")
@@ -234,7 +238,7 @@ class FleetScreen(Reading):
         elif action is None:
             self.say(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches", "attention")
         elif (decide := DECIDES.get(id)) is not None:
-            self._interventions.decide(action, decide)
+            self.decide(action, decide)
         elif (steer := STEERS.get(id)) is not None:
             self._interventions.steer(action, steer)
         elif (own := self._own.get(id)) is not None:
@@ -242,6 +246,10 @@ class FleetScreen(Reading):
         else:
             LOOKS[id](self)
         self.paint()
+
+    def decide(self, action: Action, flow: Decide) -> None:
+        """Decide the request on the card."""
+        self._interventions.decide(action, flow)
 
     def _refuse(self, action: Action) -> None:
         """Say why no key intervenes now, whatever it is aimed at."""
@@ -320,13 +328,48 @@ class FleetScreen(Reading):
         """The card of this screen, with what of it was read."""
         return self._board.card
 
+    def open_inbox(self) -> None:
+        """Show all that waits; where this screen was opened from there, go back to it."""
+        from console.screens.inbox import InboxScreen  # not needed for the first frame
+
+        if any(isinstance(screen, InboxScreen) for screen in self.app.screen_stack):
+            self.dismiss(None)
+            return
+        screen = InboxScreen(
+            self._hub,
+            keys=self._keys,
+            glyphs=self._glyphs,
+            clock=self._clock,
+            collector=self._collector,
+            ours=self._ours,
+            debug_keys=self._debug_keys,
+            tz=self._tz,
+            drafts=self._drafts,
+        )
+        self._opened = screen
+        self.app.push_screen(screen, lambda _: self._leave_inbox(screen))
+
+    def _leave_inbox(self, screen: FleetScreen) -> None:
+        """The inbox is closed: what is selected here is what was."""
+        self._opened = None
+        self._board.card.credit(screen.read_card)
+        if screen.writing:
+            self._quiet.broken()
+
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""
         from console.screens.help import HelpScreen, help_items  # not needed for the first frame
 
         items = help_items(self.standings(), read_only=self._hub.read_only)
+        if self._hub.showing is not None:
+            from console.screens.replaying import replay_items
+
+            items = [*replay_items(), *items]
         about, legend = self._board.whose(self._sight.selected), self._board.legend()
-        self.app.push_screen(HelpScreen(about, items, self._keys, legend, marks=self._marks))
+        screen = HelpScreen(
+            about, items, self._keys, legend, badge(self._hub, self._clock, self._marks), marks=self._marks
+        )
+        self.app.push_screen(screen, lambda id: self.action_perform(id) if id is not None else None)
 
     def leave(self) -> None:
         """Close what is asked; asked to leave, leave; else ask."""

@@ -15,6 +15,7 @@ from textual.widgets import Input
 from console.actions import ACTIONS, Action, Where
 from console.keymap import Keymap
 from console.screens.availability import Standing
+from console.screens.badge import EVERY_S, Badge
 from watchfloor.text import NOTHING, Clean, clean_line
 from widgets.facts import FactRow, Facts
 from widgets.marks import UNICODE_MARKS, Marks
@@ -23,6 +24,8 @@ from widgets.tones import Segment
 
 _LABEL: Final = 15
 _MOST: Final = 80
+_PASSED: Final = frozenset({"next", "inbox"})
+"""What is done from here at once: who waits for an answer is not kept waiting by a page."""
 
 
 class HelpItem(NamedTuple):
@@ -105,8 +108,11 @@ class _Find(Input):
         self.insert_text_at_cursor(clean_line(event.text.split("\n", 1)[0].rstrip("\r"))[:_MOST])
 
 
-class HelpScreen(Screen[None]):
-    """A page over the whole terminal; any of the keys that opened or leave it closes it."""
+class HelpScreen(Screen[str | None]):
+    """A page over the whole terminal; any of the keys that opened or leave it closes it.
+
+    Dismissed with the id of an action that the screen below is to perform, or None.
+    """
 
     DEFAULT_CSS = """
     HelpScreen {
@@ -144,6 +150,7 @@ class HelpScreen(Screen[None]):
         items: Sequence[HelpItem],
         keymap: Keymap,
         legend: Sequence[FactRow] = (),
+        badge: Badge = tuple,
         *,
         marks: Marks = UNICODE_MARKS,
     ) -> None:
@@ -154,6 +161,7 @@ class HelpScreen(Screen[None]):
             items: What it lists.
             keymap: The keys.
             legend: What stands below them.
+            badge: What every screen says.
             marks: The characters that the widgets draw by themselves.
         """
         super().__init__()
@@ -161,6 +169,8 @@ class HelpScreen(Screen[None]):
         self._items = tuple(items)
         self._keymap = keymap
         self._legend = tuple(legend)
+        self._badge = badge
+        self._asked = ""
         self._marks = marks
         self._does: Mapping[str, Callable[[], object]] = {
             "find": self._find,
@@ -185,6 +195,7 @@ class HelpScreen(Screen[None]):
     def on_mount(self) -> None:
         """List everything."""
         self._list("")
+        self.set_interval(EVERY_S, self._head)
 
     @property
     def _facts(self) -> Facts:
@@ -194,10 +205,16 @@ class HelpScreen(Screen[None]):
         rows = help_rows(self._items, self._keymap, self._legend, asked=asked)
         self._facts.facts = rows or [(NOTHING, Clean("no key is described so"), "quiet")]
         self._facts.jump(0)
+        self._asked = asked
+        self._head()
+
+    def _head(self) -> None:
+        asked = self._asked
         find, back = self._keymap.shown("find"), self._keymap.shown("back")
         said: tuple[Segment, ...] = ((Clean(f"only {asked}"), "plain"),) if asked else ()
         keys: tuple[Segment, ...] = ((Clean(f"{find}  find"), "quiet"), (Clean(f"{back}  back"), "quiet"))
-        self.query_one(StatusBar).status = _Says(((Clean("keys"), "attention"), *self._about, *said), keys)
+        left = (*self._badge(), (Clean("keys"), "attention"), *self._about, *said)
+        self.query_one(StatusBar).status = _Says(left, keys)
 
     # -------------------------------------------------------------- keys
 
@@ -207,13 +224,16 @@ class HelpScreen(Screen[None]):
 
     def action_perform(self, id: str) -> None:
         """Do what a key stands for; what does not move here closes the page."""
-        self._does.get(id, self._leave)()
+        if id in _PASSED:
+            self.dismiss(id)
+        else:
+            self._does.get(id, self._leave)()
 
     def _leave(self) -> None:
         if self.query_one(Input).value:
             self.query_one(Input).value = ""
         else:
-            self.dismiss()
+            self.dismiss(None)
 
     def _find(self) -> None:
         self.add_class("-finding")

@@ -23,7 +23,7 @@ from console.screens.deciding import decision
 from console.screens.handlers import Decide, Steer
 from console.screens.shown import ASKS_ELSE, NOT_ARMED
 from watchfloor.text import Clean
-from watchfloor.words import OutcomeKind
+from watchfloor.words import OptionKind, OutcomeKind
 from widgets.tones import Tone
 
 if TYPE_CHECKING:
@@ -119,6 +119,10 @@ class Interventions:
             # What is asked in the drawer could not be sent.
             self._say_of_card(Clean(f"{self._named(action)}: {why}"), "attention")
         elif shown.too_new(self._hub.steady()):
+            # In its first moment not even a denial counts, which the gate would let through.
+            self._hub.refused_early(
+                decision(self, session, request), Refusal(OutcomeKind.INVALID, NOT_ARMED, early=True)
+            )
             self._say_of_card(Clean(f"{self._named(action)}: {NOT_ARMED}"), "attention")
         else:
             flow(self, session, request)
@@ -216,9 +220,11 @@ class Interventions:
         return self._hub.gate(intent)
 
     def submit(self, intent: Intent, *, sure: bool = False, drafts: Drafts = ()) -> None:
-        gated = self._hub.gate(intent)
+        gated = self._gated(intent)
         if isinstance(gated, Refusal):
             shown = self._sight.shown
+            if gated.early:
+                self._hub.refused_early(intent, gated)
             # That it came too early stays true once it would not any more.
             self.say(
                 Clean(NOT_ARMED if gated.early else gated.reason),
@@ -239,6 +245,16 @@ class Interventions:
         if gated.notes:
             self.say(Clean("; ".join(gated.notes)))
         self._begin(self._dispatch([trail], texts))
+
+    def _gated(self, intent: Intent) -> Gated | Refusal:
+        """The same as the gate says, with a second key where what is approved is not shown whole."""
+        gated, shown = self._hub.gate(intent), self._sight.shown
+        if isinstance(gated, Refusal) or shown is None or gated.request != shown.key or not shown.masked:
+            return gated
+        if gated.option is None or gated.option.kind is OptionKind.DENY:
+            return gated
+        told = f"what looks like a secret in it is masked; {self._keys.shown('reveal')} on the card shows it"
+        return replace(gated, confirm=(*gated.confirm, told))
 
     async def _dispatch(self, trails: Sequence[Trail], texts: Mapping[Hashable, str]) -> None:
         """Send these; what one of them did not deliver may be sent once more."""

@@ -14,7 +14,6 @@ from console.screens.board import Board, Holds
 from console.screens.copying import copied
 from console.screens.quiet import Quiet
 from console.screens.shown import Shown
-from console.screens.sight import Sight
 from watchfloor.text import Clean
 from widgets.event_log import EventLog
 from widgets.painting import LineView
@@ -42,7 +41,7 @@ class Lookout(Screen[None]):
         self._hub: Final = hub
         self._board: Final = board
         self._clock: Final = clock
-        self._sight: Final = Sight(hub.fleet)
+        self._sight: Final = board.sight()
         self._quiet: Final = Quiet(hub.steady)
 
     @property
@@ -263,6 +262,20 @@ class Lookout(Screen[None]):
         if focus:
             self.set_focus(self._board.card, scroll_visible=False)
         self._board.show_card(self._sight.shown, self._clock())
+
+    def reveal(self) -> None:
+        """Show the secrets of the request on the card; that this was done is written down."""
+        shown = self._sight.shown
+        request = self._hub.fleet.requests.get(shown.key) if shown is not None else None
+        if shown is None or request is None or self._board.covered or not shown.masked or self._sight.outdated:
+            self.say("nothing is masked here")
+            return
+        if shown.digest != request.digest:
+            self.say("the request is not what was shown: look again", "attention")
+            return
+        shown.revealed = True
+        self._hub.revealed(shown.key)
+        self._board.show_card(shown, self._clock())
 
     def close_card(self) -> None:
         """Put the card away."""

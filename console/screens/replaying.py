@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from console.actions import Action, Group
 from console.fleet.search import TIMES, time_of
 from console.screens.fleet import FleetScreen
+from console.screens.help import HelpItem
 from console.screens.writing import Written
 from watchfloor.text import Clean
 
@@ -34,6 +35,11 @@ REPLAYS: Final[tuple[Action, ...]] = (
     _key("replay_faster", ("greater_than_sign",), "faster", "play twice as fast"),
     _key("replay_time", ("at",), "to time", "go to a time of the recording, back or forth"),
 )
+
+
+def replay_items() -> list[HelpItem]:
+    """The keys of a recording, as the help lists them."""
+    return [HelpItem(action, NOTHING) for action in REPLAYS]
 
 
 class Replaying:

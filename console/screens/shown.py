@@ -30,6 +30,10 @@ class Shown:
         self.key = key
         self.put_at = put_at
         self.whole = False
+        self.revealed = False
+        """Are the secrets in it shown?"""
+        self.masked = 0
+        """How many secrets in it are not shown."""
         self._opened: int | None = None
         self._changed = now
         self._face: Hashable = None
@@ -57,6 +61,7 @@ class Shown:
         What only counts time (how long it waits, when it ends) is no change, nor is what the operator enters.
         """
         self._counts = bool(card.left_ms)
+        self.masked = card.masked
         if card.told:
             self._read = card
         asked = tuple((field.label, field.kind, field.choices) for field in card.fields)

@@ -16,6 +16,7 @@ from console.actions import ACTIONS, Where
 from console.fleet.facts import FaultFact
 from console.fleet.sources_view import FaultRows, SourceRows, fault_lines, source_lines
 from console.fleet.state import Source
+from console.screens.badge import badge
 from console.screens.footing import FooterKey
 from console.screens.rule import Rule
 from watchfloor.text import NOTHING, Clean
@@ -92,6 +93,7 @@ class SourcesScreen(Screen[str | None]):
         self._faults = FaultRows(None)
         self._inspects = False
         self._stamp: object = None
+        self._badge = badge(hub, clock, marks)
         self._said: Segment = (NOTHING, "plain")
         self._does: Mapping[str, Callable[[], object]] = {
             "retry": self._retry,
@@ -134,7 +136,8 @@ class SourcesScreen(Screen[str | None]):
     def paint(self, *, everything: bool = False) -> None:
         """Paint what has changed since the last time, once a second what the time alone changes."""
         store, now = self._hub.fleet, self._clock()
-        stamp = (now // 1_000, tuple((source.name, source.version) for source in store.sources.values()))
+        said = tuple(self._badge())
+        stamp = (now // 1_000, said, tuple((source.name, source.version) for source in store.sources.values()))
         if not everything and stamp == self._stamp:
             return
         self._stamp = stamp
@@ -174,7 +177,7 @@ class SourcesScreen(Screen[str | None]):
         live = sum(one.live for one in self._hub.fleet.sources.values())
         heard = Clean(f"{live} of {len(self._hub.fleet.sources)} live")
         back: Segment = (Clean(f"{self._keys.shown('back')}  back"), "quiet")
-        top = _Says(((Clean("sources"), "attention"), (heard, "plain")), (back,))
+        top = _Says(((Clean("sources"), "attention"), (heard, "plain"), *self._badge()), (back,))
         self.query_one("#sources-top", StatusBar).status = top
         self.query_one("#sources-notice", StatusBar).status = _Says((self._said,) if self._said[0] else ())
         why = self._no_retry(source)

@@ -77,8 +77,8 @@ def test_an_operator_may_move_keys_by_the_ids_of_actions() -> None:
 
 
 def test_a_key_may_be_taken_from_one_action_by_giving_it_another() -> None:
-    keys = keymap(ACTIONS, {"approve": ("d",), "deny": ("w",)})
-    assert (keys.shown("approve"), keys.shown("deny")) == ("d", "w")
+    keys = keymap(ACTIONS, {"approve": ("d",), "deny": ("h",)})
+    assert (keys.shown("approve"), keys.shown("deny")) == ("d", "h")
 
 
 def test_an_action_may_be_left_without_a_key() -> None:
@@ -101,7 +101,7 @@ def test_an_action_may_be_left_without_a_key() -> None:
         ({"stop": "alt+x"}, "keys.stop: no terminal sends 'alt+x'"),
         ({"stop": "hyper"}, "keys.stop: no terminal sends 'hyper'"),
         ({"leave": ""}, "keys.leave: it needs a key"),
-        ({"redraw": "w"}, "keys.redraw: it works even where a text is written, which needs w"),
+        ({"redraw": "h"}, "keys.redraw: it works even where a text is written, which needs h"),
         ({"suspend": "backspace"}, "keys.suspend: it works even where a text is written, which needs backspace"),
     ],
 )

@@ -17,6 +17,7 @@ from textual.widget import Widget
 from themes.loader import load_theme
 from themes.toolkit import toolkit_theme
 from watchfloor.text import Clean, clean, clean_line, clean_prose
+from widgets.card_view import CardFlag
 from widgets.tones import Segment, Tone
 
 HOSTILE = (
@@ -198,6 +199,7 @@ class Action:
     size: Clean = Clean("1 line, 28 chars")
     complete: bool = True
     does: Clean = Clean("runs")
+    flagged: tuple[CardFlag, ...] = ()
 
 
 @dataclass

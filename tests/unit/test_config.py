@@ -30,7 +30,7 @@ ascii = true
 reduced_motion = true
 journal_days = 0
 journal_mb = 100
-keys = { approve = "f2", next = "w, ?", help = ["f1", ","], reseed = "" }
+keys = { approve = "f2", next = "h, ?", help = ["f1", ","], reseed = "" }
 
 [[source]]
 name = "farm"
@@ -57,7 +57,7 @@ token_file = "lab.token"
         reduced_motion=True,
         journal_days=0,
         journal_mb=100,
-        keys={"approve": ("f2",), "next": ("w", "question_mark"), "help": ("f1", "comma"), "reseed": ()},
+        keys={"approve": ("f2",), "next": ("h", "question_mark"), "help": ("f1", "comma"), "reseed": ()},
     )
 
 
