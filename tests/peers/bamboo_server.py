@@ -52,6 +52,10 @@ class FakeBamboo(Deciding):
         self.after: list[Fault] = []
         self.late: list[Callable[[Asked], Awaitable[None]]] = []
         self.calls: list[Asked] = []
+        self.deaf = False
+        """It answers no ping."""
+        self.capabilities: tuple[str, ...] = ()
+        """What it can do, where that is not what its line can."""
         self.page = 200
         self.keepalive_s = 0.2
         self.takes_up_s = 0.02
@@ -163,7 +167,7 @@ class FakeBamboo(Deciding):
                 elif self._allowed(asked) or token == self.device:
                     self._subscribed.setdefault(socket, {})
                     socket.send({"type": "welcome"})
-            case "ping":
+            case "ping" if not self.deaf:
                 socket.send({"type": "pong"})
             case "stop" if socket in self._subscribed:
                 self._stop(self.world.sessions.get(str(frame.get("session_id"))), asked)
@@ -219,7 +223,7 @@ class FakeBamboo(Deciding):
         if path == f"{API}/health":
             return Reply(200, "OK")
         if path == f"{API}/bootstrap" and not ancient:
-            capabilities = [*CAPABILITIES, *([EXACT_STOP] if self.world.new else [])]
+            capabilities = [*(self.capabilities or CAPABILITIES), *([EXACT_STOP] if self.world.new else [])]
             server = {"product": "bamboo", "version": self.line}
             return Reply(200, {"schema_version": 1, "server": server, "capabilities": capabilities})
         if path == f"{API}/bamboo/access/verify":

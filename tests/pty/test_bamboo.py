@@ -57,6 +57,7 @@ def card(terminal: Terminal, about: str) -> None:
     """Open the card of the only request, seen to its end, and wait until it counts keys."""
     terminal.wait_for("1 needs you", SLOW_S)
     press_until(terminal, "i", lambda: about in terminal.screen())
+    press_until(terminal, "home", lambda: "its beginning was not seen" not in terminal.screen())
     press_until(terminal, "end", lambda: re.search(r"^ +armed(  |$)", terminal.screen(), re.MULTILINE))
 
 

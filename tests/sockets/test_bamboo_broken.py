@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from console.connectors.bamboo import connector, reader
+from console.connectors.bamboo import connector, live, reader
 from console.connectors.web import http
 from tests.peers.bamboo_deciding import error
 from tests.peers.bamboo_desk import desk
@@ -235,6 +235,40 @@ async def test_a_frame_that_is_too_large_ends_the_connection_and_is_said(
         assert isinstance(seen.fault, ConnectionLost)
 
 
+async def test_a_server_that_is_silent_by_nature_is_asked_whether_it_lives(
+    server: FakeBamboo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "LONG_SILENCE_S", 0.6)
+    monkeypatch.setattr(live, "PING_S", 0.15)
+    server.capabilities = ("auth.ws_hello_ack.v1",)
+    server.keepalive_s = 1000
+    async with desk(server.url) as seen:
+        await asyncio.sleep(1.5)
+        assert not seen.ended, "it answers each time"
+        server._subscribed.clear()
+        server.deaf = True
+        await seen.until(lambda: seen.ended)
+        assert "no sign of life" in str(seen.fault)
+
+
+async def test_the_silence_of_a_server_that_never_says_that_it_lives_is_no_end(
+    server: FakeBamboo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "LONG_SILENCE_S", 0.4)
+    server.capabilities = ("auth.ws_hello_ack.v1",)
+    server.deaf, server.keepalive_s = True, 1000
+    # One that is due already goes out to nobody.
+    await asyncio.sleep(0.3)
+    async with desk(server.url) as seen:
+        await asyncio.sleep(1.0)
+        assert not seen.ended
+        session = begin(server, SAY)
+        await native(seen, session.id, "completed")
+        for socket in list(server.http.sockets):
+            socket.drop()
+        await seen.until(lambda: seen.ended)
+
+
 # --- what another version, or somebody who means ill, may say
 
 
@@ -264,6 +298,21 @@ async def test_odd_arguments_hide_no_request(odd: object) -> None:
 
 
 # --- children
+
+
+async def test_what_a_child_asks_is_heard_in_what_its_parent_is_told_of_it() -> None:
+    async with fake_bamboo(ANCIENT_LINE) as server, desk(server.url) as seen:
+        parent = begin(server, {"gate": "on", **SAY}, title="Parent")
+        child = server.world.create("Child", parent_session_id=parent.id)
+        await seen.until(lambda: child.id in seen.sessions)
+        await seen.until(lambda: called(server, f"{parent.id}/events", "GET"))
+        await asyncio.sleep(0.1)
+        asked = {"type": "child_approval_requested", "child_session_id": child.id, "request_id": 'MsgId("q1")'}
+        inner = {**asked, "tool_name": "Bash", "permission": "Execute", "resource": "make"}
+        event = {"type": "sub_agent_event", "parent_session_id": parent.id, "child_session_id": child.id}
+        server.channel(parent.id, {**event, "event": inner})
+        _, subject = await seen.asked(child.id)
+        assert subject.actions[0].text == "make"
 
 
 async def test_what_a_child_asks_before_it_is_known_is_asked() -> None:

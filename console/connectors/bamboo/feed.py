@@ -282,6 +282,13 @@ class Feed:
         if session is None:
             return
         kind = text(event, "type") or ""
+        if kind == "sub_agent_event":
+            # Older servers tell a parent all that its children tell. What those ask may be told here alone: a child's
+            # own channel is opened when the child is known.
+            event = part(event, "event")
+            if (text(event, "type") or "").startswith("child_approval_"):
+                self.gates.changed(event, parent=id)
+            return
         if kind == "execution_started":
             session.channel_run, session.quiet, session.partial = text(event, "run_id"), False, False
         if kind in ("child_approval_requested", "child_approval_changed"):

@@ -10,6 +10,7 @@ from console.connectors.web.reading import Json, number, parsed, part, text
 
 FEED: Final = "feed"
 AGENT: Final = "agent."
+PING: Final = '{"type": "ping"}'
 PROTOCOL: Final = "bamboo.v2"
 SSE_ALIVE: Final = "[KEEPALIVE]"
 SSE_DONE: Final = "[DONE]"
@@ -31,6 +32,11 @@ def read(raw: str | bytes) -> Json:
 
 def is_welcome(frame: Json) -> bool:
     return text(frame, "type") == "welcome"
+
+
+def is_sign_of_life(frame: Json) -> bool:
+    """Says a frame nothing but that the server is there?"""
+    return text(frame, "type") == "pong" or text(frame, "control", "type") == "keepalive"
 
 
 def take(feed: Feed, frame: Json) -> None:

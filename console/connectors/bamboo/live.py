@@ -21,7 +21,8 @@ WELCOME_S: Final = 10.0
 SILENCE_S: Final = 12.0
 """Six signs of life that did not come, of a server that gives one every two seconds."""
 LONG_SILENCE_S: Final = 50.0
-"""Three that did not come, of an older server."""
+"""Three answers that did not come, of an older server."""
+PING_S: Final = 15.0
 SSE_AGAIN_S: Final = 0.5
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,8 @@ class WebSocketLive:
         self._api = api
         self._feed = feed
         self._told = told
-        self._acks = acks
+        self._acks, self._beats = acks, beats
+        self._gives_signs = beats
         self._silence_s = silence_s or (SILENCE_S if beats else LONG_SILENCE_S)
         self._socket: Socket | None = None
         self._frames: AsyncIterator[str | bytes] | None = None
@@ -90,12 +92,29 @@ class WebSocketLive:
         await self._socket.send(frames.subscribe(frames.AGENT + session))
 
     async def run(self) -> None:
+        asking = None if self._beats else asyncio.create_task(self._ask_for_life(), name="bamboo pings")
+        try:
+            await self._read()
+        finally:
+            if asking is not None:
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+
+    async def _ask_for_life(self) -> None:
+        """Older servers say nothing where nothing happens, but some answer when they are asked."""
+        while self._socket is not None:
+            await asyncio.sleep(PING_S)
+            await self._socket.send(frames.PING)
+
+    async def _read(self) -> None:
         while True:
             try:
-                async with asyncio.timeout(self._silence_s):
+                # Of one that never gave a sign of life silence says nothing: the pings of the protocol find its end.
+                async with asyncio.timeout(self._silence_s if self._gives_signs else None):
                     frame = await self._next()
             except TimeoutError:
                 raise ConnectionLost(f"{self._api.where} gave no sign of life for {self._silence_s:g} s") from None
+            self._gives_signs = self._gives_signs or frames.is_sign_of_life(frame)
             frames.take(self._feed, frame)
             self._told()
 
