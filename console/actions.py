@@ -46,6 +46,7 @@ CARDS: Final = FLOOR | {Where.INBOX}
 class Group(StrEnum):
     """Under which heading the help lists an action, in this order."""
 
+    REPLAY = "Recording"
     DECIDE = "Decide"
     STEER = "Intervene"
     LOOK = "Look"

@@ -25,7 +25,7 @@ from console.cli.targets import known, local_places, operator
 from console.config import STILL, Config, config_path, state_folder
 from console.version import VERSION
 from watchfloor import runtime
-from watchfloor.errors import ConfigError, WatchfloorError
+from watchfloor.errors import ConfigError, StorageError, WatchfloorError
 from watchfloor.text import Clean, cell_width, clean_line, cut
 from watchfloor.words import EXIT_CODE, Contact, OutcomeKind
 
@@ -68,6 +68,7 @@ def doctor(args: Namespace) -> int:
     findings += _notified(found, tried=args.notify)
     findings += _sources(found, dial=args.dial)
     findings += _audit()
+    findings += _journal(found)
     if args.json:
         for finding in findings:
             out.record(asdict(finding))
@@ -328,3 +329,32 @@ def _audit() -> Iterator[Finding]:
             broken = True
     if not broken:
         yield _ok("audit", f"{folder}: {len(files)} files, {lines:,} lines, all of which hang together")
+
+
+def _journal(found: Checked) -> Iterator[Finding]:
+    """What is kept of the sources; looked at as a whole by `watchfloor journal check`."""
+    from console.journal.file import open_journal
+    from console.journal.journal import JOURNAL
+    from console.journal.reading import stats
+
+    try:
+        path = state_folder() / JOURNAL
+    except ConfigError as fault:
+        yield _fault("journal", str(fault))
+        return
+    if found.config is not None and found.config.journal_days == 0:
+        yield _note("journal", "nothing is kept: journal_days = 0")
+    if not path.exists():
+        yield _ok("journal", f"{path}: nothing is kept yet")
+        return
+    try:
+        db = open_journal(path, read_only=True)
+        try:
+            kept = stats(db)
+        finally:
+            db.close()
+    except StorageError as fault:
+        yield _fault("journal", str(fault))
+        return
+    many = f"{kept.events:,} events of {len(kept.sources):,} sources in {kept.bytes / 1024**2:,.1f} MB"
+    yield _ok("journal", f"{path}: {many}")

@@ -365,6 +365,7 @@ class Hub:
         while True:
             await asyncio.sleep(TICK_S)
             self._detail.tick()
+            self._past.ask_again(self.send, self.heard, self.steady())
             # Whoever shows a recording leads its clock, faster and slower.
             if self.showing is None and (by_ms := self._jumps.since()):
                 self._tell(self.fleet.clock_set(by_ms))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from console.fleet.facts import EventFact, EventsFact, Fact, KeptFact, SessionKey, SummaryFact
 from console.fleet.log import KEEP
+from console.hub.again import Again
 from console.hub.pages import PAGE, OlderPage
 from console.journal.records import TrailRow
 from watchfloor.words import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from console.connectors.supervisor import Item
     from console.fleet.gate import Gated
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from console.journal.journal import Journal
     from console.journal.records import Place, Stored
     from watchfloor.connector import Target
+    from watchfloor.protocol.frames import ClientFrame
 
 ROOM_S: Final = 0.01
 _NO_PLACES: Final[dict[str, tuple[str, int]]] = {}
@@ -40,6 +42,7 @@ class Past:
         passing: frozenset[str] = frozenset(),
     ) -> None:
         self._journal = journal
+        self._again = Again(journal) if journal is not None else None
         self._store = store
         self._take = take
         self._passing = passing
@@ -57,8 +60,17 @@ class Past:
         if self._journal is not None:
             self._journal.start()
 
+    def ask_again(
+        self, send: Callable[[str, ClientFrame], Awaitable[None]], heard: Callable[[str], bool], steady: int
+    ) -> None:
+        """Ask for what the journal had no room for, where it has by now."""
+        if self._again is not None:
+            self._again.ask(send, heard, steady)
+
     async def close(self) -> None:
         """Put everything on the disk."""
+        if self._again is not None:
+            await self._again.close()
         for task in self._reading:
             task.cancel()
         await asyncio.gather(*self._reading, return_exceptions=True)
@@ -84,6 +96,8 @@ class Past:
 
         if (journal := self._kept(target.name)) is not None and target.record is not Record.NONE:
             journal.take(target.name, items)
+            if self._again is not None:
+                self._again.take(target.name, items)
 
     async def room(self) -> None:
         """Wait until the journal has written enough to take more."""

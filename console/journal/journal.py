@@ -20,7 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from console.journal.records import Heard, Place, Retention, Stored, TrailRow
+from console.fleet.continuity import Spans
+from console.journal.records import Heard, Missed, Place, Retention, Stored, TrailRow
 from watchfloor.errors import StorageCorrupt, StorageError, StorageForeign, StorageFull, StorageInUse
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Journal:
         self._pruned_at = float("-inf")
         self._suspect = False
         self._fault: StorageError | OSError | None = None
+        self._missed: dict[tuple[str, str, str], Spans] = {}
         self.lost = 0
         """Events that came and are not in the file, for there was no room for them to wait."""
         self.notice = ""
@@ -125,6 +127,25 @@ class Journal:
     def full(self) -> bool:
         """Should nothing be handed over for a moment? Never so while the file cannot be written: that may last."""
         return self._bytes > ENOUGH_BYTES and self._fault is None and self._store is not None
+
+    @property
+    def roomy(self) -> bool:
+        """Is there room for much more?"""
+        return self._bytes <= ENOUGH_BYTES // 2 and self._fault is None and self._store is not None
+
+    def missed(self) -> list[Missed]:
+        """Which events had no room, once there is room for them; each is told once. Whoever takes them over asks for
+        them again, and says by `made_good` how many have come."""
+        if not self._missed or not self.roomy:
+            return []
+        with self._lock:
+            missed, self._missed = self._missed, {}
+        return [Missed(*run, *interval) for run, spans in missed.items() for interval in spans.intervals()]
+
+    def made_good(self, events: int) -> None:
+        """So many of those that had no room were handed over again."""
+        with self._lock:
+            self.lost = max(0, self.lost - events)
 
     @property
     def fault(self) -> str | None:
@@ -189,12 +210,26 @@ class Journal:
             for entry, rows in entries:
                 size = _size(entry)
                 if self._bytes + size > MOST_BYTES:
-                    self.lost += rows
+                    self._note_lost(entry)
                     continue
                 self._queue.append((entry, rows))
                 self._rows += rows
                 self._bytes += size
             self._lock.notify_all()
+
+    def _note_lost(self, entry: Heard | TrailRow) -> None:
+        frame = entry.frame if isinstance(entry, Heard) else None
+        if frame is None or frame.type not in ("events", "page"):
+            self.lost += 1
+            return
+        numbers = [event.seq for event in getattr(frame, "events", ()) if event.seq is not None]
+        if not numbers:
+            return  # pieces of what comes again whole
+        self.lost += len(numbers)
+        run = entry.source, getattr(frame, "session", ""), getattr(frame, "epoch", "")
+        spans = self._missed.setdefault(run, Spans())
+        for number in numbers:
+            spans.add(number)
 
     # --- the thread ------------------------------------------------------------------------
 

@@ -46,6 +46,17 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Missed:
+    """Events that came and found no room: those numbered `first` through `last` of one epoch of a session."""
+
+    source: str
+    session: str
+    epoch: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """Events of one epoch of a session in the order of their numbers, as they came. `more`: older ones are here."""
 

@@ -361,14 +361,13 @@ class FleetScreen(Reading):
         from console.screens.help import HelpScreen, help_items  # not needed for the first frame
 
         items = help_items(self.standings(), read_only=self._hub.read_only)
+        keys = self._keys
         if self._hub.showing is not None:
-            from console.screens.replaying import replay_items
+            from console.screens.replaying import replay_items, replay_keys
 
-            items = [*replay_items(), *items]
+            items, keys = [*replay_items(), *items], replay_keys(keys)
         about, legend = self._board.whose(self._sight.selected), self._board.legend()
-        screen = HelpScreen(
-            about, items, self._keys, legend, badge(self._hub, self._clock, self._marks), marks=self._marks
-        )
+        screen = HelpScreen(about, items, keys, legend, badge(self._hub, self._clock, self._marks), marks=self._marks)
         self.app.push_screen(screen, lambda id: self.action_perform(id) if id is not None else None)
 
     def leave(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from console.actions import Action, Group
 from console.fleet.search import TIMES, time_of
+from console.keymap import Keymap
 from console.screens.fleet import FleetScreen
 from console.screens.help import HelpItem
 from console.screens.writing import Written
@@ -24,7 +25,7 @@ NOTHING: Final = Clean("")
 
 
 def _key(id: str, keys: tuple[str, ...], label: str, help: str) -> Action:
-    return Action(id, keys, label, help, Group.LOOK, everywhere=True)
+    return Action(id, keys, label, help, Group.REPLAY, everywhere=True)
 
 
 REPLAYS: Final[tuple[Action, ...]] = (
@@ -40,6 +41,11 @@ REPLAYS: Final[tuple[Action, ...]] = (
 def replay_items() -> list[HelpItem]:
     """The keys of a recording, as the help lists them."""
     return [HelpItem(action, NOTHING) for action in REPLAYS]
+
+
+def replay_keys(keys: Keymap) -> Keymap:
+    """The keys of a recording, and these."""
+    return Keymap({**keys.keys, **{action.id: action.keys for action in REPLAYS}})
 
 
 class Replaying:

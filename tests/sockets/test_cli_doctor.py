@@ -12,7 +12,9 @@ from unittest.mock import patch
 import pytest
 
 from console.audit import Audit
+from console.journal.store import Store
 from tests.sockets.cli_kit import Program, hosting, observed
+from tests.unit.journal.kit import events, heard
 from watchfloor.host.principals import Principal
 from watchfloor.words import Role
 
@@ -156,3 +158,18 @@ async def test_no_colour_and_reduced_motion_are_told(program: Program) -> None:
     for said in ("NO_COLOR is set", "WATCHFLOOR_REDUCED_MOTION is set", "inside tmux"):
         assert said in notes
     assert any("256 colours" in text or "16 million" in text for text in of(found, "terminal", "ok"))
+
+
+async def test_the_journal_has_a_line_of_its_own(program: Program) -> None:
+    path = Path(program.env["XDG_STATE_HOME"]) / "watchfloor" / "journal.db"
+    _, found = await findings(program)
+    assert of(found, "journal", "ok") == [f"{path}: nothing is kept yet"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    store = Store(path)
+    store.write([heard(events([1, 2, 3]))])
+    store.close()
+    _, found = await findings(program)
+    assert of(found, "journal", "ok")[0].startswith(f"{path}: 3 events of 1 sources in ")
+    path.write_bytes(b"no journal at all" * 1_000)
+    code, found = await findings(program)
+    assert (code, len(of(found, "journal", "fault"))) == (2, 1)

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+import console.journal.journal as journaling
 from console.audit import Audit
 from console.connectors.supervisor import Item
 from console.fleet.facts import Intent, Seen, SessionKey
@@ -177,6 +178,24 @@ async def test_a_hole_in_the_journal_is_filled_when_the_console_starts_again(tmp
             await second.whole(host)
         assert kept(tmp_path, host) == whole
         assert second.hub.fleet.sessions[KEY].track.epoch == epoch
+
+
+async def test_what_had_no_room_is_asked_for_as_soon_as_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journaling, "MOST_BYTES", 200_000)
+    (tmp_path / "state").write_text("no folder")
+    async with hosting(2_500) as host, console(host, tmp_path / "state") as there:
+        await until(lambda: not host.core.wants_flush)
+        await there.whole(host)
+        head = host.core.log.head("talker")
+        assert "events are not in the journal" in there.hub.not_kept
+        (tmp_path / "state").unlink()
+        await until(lambda: there.hub.not_kept == "")
+        # The page that fills it has been handed over by now; the thread writes it within moments.
+        await until(lambda: len(kept(tmp_path / "state", host)) == head)
+        assert kept(tmp_path / "state", host) == host.core.log.read("talker", after=0, limit=10_000)
+        assert len(there.received) == head, "the rest did not come again"
 
 
 @pytest.mark.parametrize("what", ["passing", "none"])
