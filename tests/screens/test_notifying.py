@@ -1,4 +1,4 @@
-"""The application tells what waits: when nobody is there, not in quiet hours, never of a recording, and says what fails."""
+"""The application tells what waits: to who does not look, not in quiet hours, never of a recording."""
 
 from __future__ import annotations
 
@@ -139,9 +139,7 @@ async def test_nothing_is_told_of_a_recording(monkeypatch: pytest.MonkeyPatch) -
     app = console(clock)
     app.hub.showing = lambda: "REPLAY"
     async with app.run_test(size=LARGE) as pilot:
-        await until(
-            pilot, lambda: app._collector.frozen if hasattr(app._collector, "frozen") else True, lambda: "begun"
-        )
+        await until(pilot, lambda: app._collector._taken, lambda: "all is begun")
         await shown(pilot, app)
         assert made == []
         assert app._keeper is None
