@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import subprocess
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -14,10 +12,9 @@ from typing import Any, TypeVar
 
 from tests.peers.dagger_conversation import Models
 from tests.peers.dagger_engine import in_state
-from tests.peers.dagger_runtime import Runtime
 from tests.peers.dagger_server import DaggerServer
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, WATCHFLOOR, console, press_until
+from tests.pty.kit import SLOW_S, console, press_until
 
 T = TypeVar("T")
 TOKEN = "DAGGER_TOKEN"
@@ -76,13 +73,6 @@ def press_apart(terminal: Terminal, key: str, holds: Callable[[], object]) -> No
     raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
 
 
-def rewind(env: dict[str, str], url: str, agent: Runtime, to: str) -> None:
-    """Have an agent go on before a message, from another terminal."""
-    words = (*WATCHFLOOR, "reseed", url, agent.handle, "--mode", "rewind", "--to", to, "--token-env", TOKEN)
-    done = subprocess.run(words, env={**os.environ, **env}, capture_output=True, text=True, timeout=SLOW_S, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[str, str]) -> None:
     with session() as elsewhere:
         server = elsewhere.server
@@ -104,8 +94,11 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
             wait("r Resume")
 
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first", "second"]
-            rewind(env, server.url, writer, "#1")
-            wait("1 of 3 messages are gone")
+            terminal.press("R")
+            wait("rewind to a message")
+            press_until(terminal, "r", partial(_shows, terminal, "go on before which message"))
+            press_until(terminal, "1", partial(_shows, terminal, "forgotten: 1 message"))
+            press_until(terminal, "y", partial(_shows, terminal, "1 of 3 messages are gone"))
             assert writer.state == "PAUSED"
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first"]
 
@@ -113,6 +106,8 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
             wait("queues until it is resumed")
             terminal.press("instead", "enter")
             wait("effect seen: queued until it goes on")
+            press_apart(terminal, "P", partial(_shows, terminal, "a message that waits unread is discarded"))
+            terminal.press("escape")
             wait("r Resume")
             press_apart(terminal, "r", lambda: writer.state == "RUNNING")
             wait(re.compile(r"running +writer"))

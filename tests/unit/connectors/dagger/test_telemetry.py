@@ -134,3 +134,35 @@ def test_what_runs_right_below_an_agent_is_in_flight() -> None:
     assert roster.take_spans([work("w1", "a", end=9), work("w2", "a", end=9)]) == {"h"}
     assert roster.in_flight("h") == ()
     assert roster.in_flight("nobody") == ()
+
+
+def test_what_a_real_engine_told_of_an_agent() -> None:
+    """Recorded: it was paused before it ever ran, sent a message, resumed, and stopped by a client."""
+    begun, ended = (spans(data)[0] for data in stream("recorded_traces.sse"))
+    assert (begun.id, begun.handle, begun.name) == ("KiP7CALQueg=", "lb63vm75a0ci2vaxn1ezs2t0g", "real2")
+    assert begun.end is None, "a time before 1970, taken for a number without a sign"
+    assert ended == Span(begun.id, begun.parent, begun.name, begun.start, 1_796_084_799_822, begun.handle)
+    told = [record for data in stream("recorded_logs.sse") for record in records(data)]
+    states = [record.state for record in told if isinstance(record, StateRecord) and record.state]
+    assert states == ["PAUSED", "RUNNING", "IDLE", "STOPPED"]
+    roster = Roster()
+    roster.take_records(told)
+    roster.take_spans([ended, begun])
+    record = roster.agents[begun.handle].record
+    assert record is not None
+    assert (record.state, record.stop_reason) == ("STOPPED", "EXPLICIT")
+
+
+def test_the_first_event_of_a_real_stream_tells_that_it_is_open() -> None:
+    first = SseDecoder().feed((FIXTURES / "recorded_logs.sse").read_bytes())[0]
+    assert (first.event, first.data, first.id) == ("subscribed", "", "")
+
+
+def test_what_ended_stays_ended_in_whatever_order_it_is_told() -> None:
+    roster = Roster()
+    roster.take_spans([agent("a", "", "h"), work("w", "a", end=9)])
+    assert roster.take_spans([work("w", "a")]) == set()
+    assert roster.in_flight("h") == ()
+    late = Subscription("h", "other", ("IDLE",), 1)
+    roster.take_records([Subscription("h", "other", (), 2), late])
+    assert roster.agents["h"].subscribers["other"].states == ()
