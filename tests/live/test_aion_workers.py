@@ -16,6 +16,7 @@ import pytest
 from console.connectors.aion import offers
 from tests.fixtures.aion.peer import PEERS, Peer
 from tests.live.aion_kit import Console, console, needs_aion, server
+from tests.live.aion_kit import begin as begin_there
 from watchfloor.protocol.events import Notice, RequestResolved
 from watchfloor.protocol.frames import DoAct, DoApprove, DoBudget, DoPause, DoResume, DoSend, DoStop
 from watchfloor.words import OutcomeKind, Primitive, RequestState
@@ -125,3 +126,17 @@ async def test_a_worker_that_dies_leaves_its_attempt_to_the_next_one_with_other_
                 assert seen.summary(id).attempt == 1
                 (withdrawn,) = seen.of(id, RequestResolved)
                 assert withdrawn.state is RequestState.WITHDRAWN
+
+
+async def test_an_agent_that_outlives_its_attempts_is_said_and_can_be_ended() -> None:
+    with server("hasty") as peer:
+        async with console(peer) as seen:
+            started = await asyncio.to_thread(begin_there, peer, "say ready\nuntil never", type="hasty")
+            await seen.until(lambda: any(f"/{started}/" in id for id in seen.agents()))
+            (id,) = [id for id in seen.agents() if f"/{started}/" in id]
+            await seen.reads(id, "failed")
+            await seen.until(lambda: "at work" in (seen.told[id].get("why") or ""))
+            assert "ready" in seen.texts(id)
+            done = await seen.do(id, DoAct(act=f"{offers.CANCEL_ATTEMPT}1", fields={}))
+            assert done.outcome is APPLIED
+            await seen.until(lambda: "attempt 1" not in (seen.told[id].get("why") or ""))
