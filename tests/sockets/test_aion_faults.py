@@ -14,7 +14,7 @@ from tests.peers.aion_routes import HTML, JSON, PAGE, Reply, refused
 from tests.peers.aion_server import AionServer
 from tests.peers.aion_world import ALL, Axes, Flow, Json
 from watchfloor.errors import Denied, Unreachable
-from watchfloor.protocol.events import Message, Notice, Raw, RequestResolved
+from watchfloor.protocol.events import LifecycleChanged, Message, Notice, Raw, RequestResolved
 from watchfloor.protocol.frames import DoAct, DoApprove, DoSend, DoStop
 from watchfloor.words import Lifecycle, OutcomeKind, RequestState
 
@@ -155,6 +155,21 @@ async def test_no_more_sockets_are_opened_than_may_be_and_what_is_looked_at_is_f
         await made.until(lambda: made.texts(left) == ["hello"])
         await server.until(lambda: len(server.of("transcript")) == 3)
         await made.close()
+
+
+async def test_what_was_over_when_we_came_did_not_end_then() -> None:
+    async with AionServer() as server:
+        flow = server.world.flow()
+        axes = flow.work()
+        flow.complete(axes)
+        for number in range(1200):
+            flow.record("TimerFired", timer_id={"Anonymous": number})
+        flow.end()
+        async with desk(server.url) as seen:
+            await seen.until(lambda: len(seen.events[group_of(flow)]) == len(flow.history))
+            for id in (group_of(flow), session_of(flow, axes)):
+                assert seen.summary(id).lifecycle is Lifecycle.COMPLETED
+                assert not seen.of(id, LifecycleChanged)
 
 
 # --- sockets

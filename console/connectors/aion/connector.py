@@ -37,6 +37,8 @@ LIVE_S: Final = 3.0
 GATHER_S: Final = 0.05
 AT_ONCE: Final = 6
 """Requests of one kind that are under way at the same time."""
+TOGETHER: Final = 5000
+"""Events of a history that are read before any of them is shown."""
 LOOKS: Final = 100
 """Workflows at whose agents is looked at a time."""
 AGAIN_S: Final = 30.0
@@ -284,16 +286,16 @@ class AionSource:
             more = True
             while more:
                 try:
-                    events, more, head = await self.server.history(workflow.namespace, workflow.id, workflow.head + 1)
-                    if head is not None and head < workflow.head and await self._is_lost(workflow):
-                        self._drop(workflow)
-                        self._relist.set()
-                        return
+                    events, more = await self._read_events(workflow)
                 except Refused as refused:
                     if refused.code == "not_found":
                         self._drop(workflow)
                     else:
                         self.feed.unread(workflow, str(refused))
+                    return
+                if events is None:
+                    self._drop(workflow)
+                    self._relist.set()
                     return
                 before = workflow.head
                 if self.feed.took(workflow, events):
@@ -303,6 +305,21 @@ class AionSource:
             self.feed.unread(workflow, "")
             await self._complete(workflow)
             workflow.updated = changed
+
+    async def _read_events(self, workflow: Workflow) -> tuple[list[Json] | None, bool]:
+        """The next events of a history, and whether there are more; None where the server has less than was read."""
+        found: list[Json] = []
+        more = True
+        while more and len(found) < TOGETHER:
+            page, more, head = await self.server.history(
+                workflow.namespace, workflow.id, workflow.head + 1 + len(found)
+            )
+            if not found and head is not None and head < workflow.head and await self._is_lost(workflow):
+                return None, False
+            if not page:
+                return found, False
+            found += page
+        return found, more
 
     async def _is_lost(self, workflow: Workflow) -> bool:
         """Does the server have less of its history than was read, as after a restored backup?

@@ -89,12 +89,13 @@ class Feed:
     def took(self, workflow: Workflow, events: Iterable[Json]) -> bool:
         """Events of its history, in order. True where an attempt began, was taken or ended: what lives has changed."""
         moved = False
-        for event in events:
-            if not workflow.take(event):
-                continue
+        taken = [event for event in events if workflow.take(event)]
+        if taken:
+            # What a history that is read at once went through did not happen now.
+            self._show_workflow(workflow)
+        for event in taken:
             kind = text(event.get("type"))
             moved = moved or kind.startswith(("Activity", "Workflow"))
-            self._show_workflow(workflow)
             said = narration.told(event, workflow.namespace, workflow.children)
             if said is not None:
                 self._mirror.emit(workflow.key, said)
