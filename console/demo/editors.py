@@ -77,7 +77,7 @@ class Editor:
                     run, f"{stage.text(guide)}{' '.join(item.text.split())}\n", "the words of the message"
                 )
             if not mail:
-                await self._offer(run, self._next(), f"sentence {self._number + 1} of my own")
+                await self._offer(run, self._next(), "a sentence that I find missing")
                 self._number += 1
             forget(run)
             mail = await stage.rest(run, stage.reserve())
