@@ -54,6 +54,8 @@ def _steering(add: Add) -> None:
         "its turn is ended first (default: normal)",
     )
 
+    send.add_argument("--reply-to", metavar="REF", help="the message of its mailbox that this one answers, such as #3")
+
     pause = add("pause", "suspend a session at its next step")
     pause.add_argument("--interrupt", action="store_true", help="at once: the step is cancelled")
     interrupt = add("interrupt", "end the turn of a session, which then waits for more")
@@ -95,7 +97,7 @@ def _decisions(add: Add) -> None:
         "--option", metavar="ID", help="which option to take (default: the only one that denies just this)"
     )
     for verb in (approve, deny):
-        verb.add_argument("--note", metavar="T", help="why, in words: goes along to the session")
+        verb.add_argument("--note", metavar="T", help="the reason, in words, that the agent is told")
     how = answer.add_mutually_exclusive_group(required=True)
     how.add_argument("--option", metavar="ID", help="the option to take")
     how.add_argument("--text", metavar="T", help="an answer in words; - reads it from standard input")

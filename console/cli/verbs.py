@@ -130,7 +130,7 @@ def _given(args: Namespace) -> dict[str, Any]:
     """The arguments of the intent that the command line alone decides. Raises Usage."""
     match args.verb:
         case "send":
-            return {"text": _text(args.text), "priority": Priority(args.priority)}
+            return {"text": _text(args.text), "priority": Priority(args.priority), "reply_to": args.reply_to}
         case "pause":
             return {"interrupt": args.interrupt}
         case "stop":

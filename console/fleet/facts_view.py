@@ -155,7 +155,8 @@ def capability_words(primitive: Primitive, profile: ProfileFact) -> str:
     options, traits = profile.options.get(primitive, {}), profile.traits
     match primitive:
         case Primitive.SEND:
-            return _joined(options.get("priorities", ()))
+            priorities = _joined(options.get("priorities", ()))
+            return f"{priorities}; may answer a message" if options.get("replies") else priorities
         case Primitive.PAUSE:
             words = "between steps, or at once" if options.get("interrupt") else "between steps"
             return words if traits.get("pause_is_barrier", True) else f"{words}; a call in flight still runs"

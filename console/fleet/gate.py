@@ -192,6 +192,8 @@ def _option_not_offered(profile: ProfileFact | None, intent: Intent) -> Refusal 
             offered: Collection[str] = options.get("priorities", (Priority.NORMAL,))
             if intent.priority not in offered:
                 missing = f"send with priority {intent.priority.value}; it offers {', '.join(map(str, offered))}"
+            elif intent.reply_to is not None and not options.get("replies"):
+                missing = "a message that answers another one"
         case Primitive.PAUSE if intent.interrupt and not options.get("interrupt"):
             missing = "to pause at once, only at the next step"
         case Primitive.STOP if intent.kill and not options.get("kill"):

@@ -59,6 +59,9 @@ async def test_what_changes_an_agent_goes_by_the_command_line(tmp_path: Path) ->
         assert (await on("reseed", "--mode", "model", "--to", "echo")).code == 0
         assert (await on("send", "hello")).code == 0
         await writer.until(lambda it: it.conversation.last_reply == "echo: hello")
+        assert (await on("send", "and this answers it", "--reply-to", "#1")).code == 0
+        assert [mail.reply_to for mail in writer.mail] == ["", "#1"]
+        await writer.until(lambda it: it.conversation.last_reply == "echo: and this answers it")
         assert (await on("reseed", "--mode", "compact")).code == 0
         assert writer.conversation.last_reply.startswith("echo: Summarise")
         forked = await on("fork", "--name", "branch")

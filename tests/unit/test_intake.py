@@ -377,7 +377,7 @@ def test_a_profile_in_plain_data() -> None:
     [fact] = intake().frame(f.Profiles(profiles={"p1": m.Profile(capabilities=capabilities)}))
     assert isinstance(fact, ProfileFact)
     assert fact.primitives == {Primitive.SEND, Primitive.PAUSE}
-    assert fact.options[Primitive.SEND] == {"priorities": ("normal", "queue")}
+    assert fact.options[Primitive.SEND] == {"priorities": ("normal", "queue"), "replies": False}
     assert fact.options[Primitive.PAUSE] == {"interrupt": True}
     assert list(fact.unknown) == ["le␛vitate"]
     assert fact.traits["approval_target"] == "by_id"

@@ -124,9 +124,9 @@ class Abilities:
 
     def of_agent(self, *, waits: bool = False) -> Capabilities:
         """What an agent advertises. `waits`: for input."""
-        modes = self.modes()
+        modes, replies = self.modes(), self.has("Agent.send", "replyTo")
         offered: dict[str, object] = {
-            "send": SendOptions() if self.has("Agent.send", "message") else None,
+            "send": SendOptions(replies=replies) if self.has("Agent.send", "message") else None,
             "pause": PauseOptions(interrupt=self.has("Agent.pause", "interrupt")) if self.has("Agent.pause") else None,
             "resume": NoOptions() if self.has("Agent.resume") else None,
             "stop": StopOptions(kill=self.has("Agent.stop", "kill")) if self.has("Agent.stop") else None,

@@ -86,6 +86,13 @@ def test_send_drops_requests() -> None:
     assert through(host, Primitive.SEND, priority=Priority.QUEUE).confirm == ()
 
 
+def test_a_message_answers_another_one_only_where_that_is_offered() -> None:
+    refused = refusal(scripted(), Primitive.SEND, reply_to="#1")
+    assert refused.outcome is OutcomeKind.CAPABILITY_NOT_SUPPORTED
+    offered = {**FULL, "send": {"priorities": ["normal"], "replies": True}}
+    assert through(scripted(offered), Primitive.SEND, reply_to="#1").intent.reply_to == "#1"
+
+
 def test_no_gentle_way_is_invented() -> None:
     host = scripted(GENTLE_LESS, send_drops_requests=True)
     host.ask()

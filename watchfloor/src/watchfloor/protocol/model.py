@@ -58,7 +58,10 @@ class Model(BaseModel):
 
 
 class SendOptions(Model):
+    """`replies`: a message can name the one that it answers."""
+
     priorities: tuple[Priority, ...] = (Priority.NORMAL,)
+    replies: bool = False
 
 
 class PauseOptions(Model):
