@@ -1,7 +1,7 @@
 # All paths are relative, so that the project may lie in a folder with spaces in its name.
 # PYTHON=... names the interpreter to build on (make hands it on); ARGS=... goes to the program that a target starts.
 
-.PHONY: help console test check bench bench-check torture screenshots peer-dagger peer-codex peer-hermes peer-aion peer-bamboo clean run-env dev-env
+.PHONY: help console test check bench bench-check torture soak screenshots peer-dagger peer-codex peer-hermes peer-aion peer-bamboo clean run-env dev-env
 
 help:
 	@echo 'make console      set up, and start the console with its demo fleet'
@@ -9,7 +9,8 @@ help:
 	@echo 'make check        style, types and import contracts'
 	@echo 'make bench        measure everything, against baselines, and write the table of the README; takes half an hour'
 	@echo 'make bench-check  measure it again, and fail where something is more than 30 % worse than the table'
-	@echo 'make torture      cut, kill and break what has to lose nothing, for a long time; ten minutes'
+	@echo 'make torture      cut, kill and break what has to lose nothing, for a long time; twenty minutes'
+	@echo 'make soak         the console behind a connection that breaks, for half an hour: is its memory flat?'
 	@echo 'make screenshots  write the screens as SVG and PNG into screenshots/'
 	@echo 'make peer-dagger  install the official Dagger SDKs for the live tests, outside of this folder'
 	@echo 'make peer-codex   install the Codex app-server for the live tests, outside of this folder'
@@ -38,7 +39,14 @@ bench-check: run-env
 
 torture: dev-env
 	WATCHFLOOR_TORTURE=1 .venv/bin/python -m pytest -s -o faulthandler_timeout=0 \
-		tests/sockets/test_journal_cuts.py tests/sockets/test_journal_killed.py $(ARGS)
+		tests/sockets/test_journal_cuts.py tests/sockets/test_journal_killed.py tests/sockets/test_odd_frames.py \
+		tests/unit/test_fuzz.py tests/unit/test_growth.py tests/pty/test_stopped.py $(ARGS)
+	@# Not built for every interpreter: without it that part is left out, and says so.
+	-@.venv/bin/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
+	.venv/bin/python -m tests.unit.fuzz_atheris -max_total_time=300 -verbosity=0
+
+soak: dev-env
+	.venv/bin/python -m tests.pty.soak $(ARGS)
 
 screenshots: dev-env
 	.venv/bin/python -m tests.screens.screenshots $(ARGS)
