@@ -190,10 +190,10 @@ class Acting:
     async def _way_out(self, worker: str) -> str:
         """How to have the worker answer again. The server restarts those that it runs itself."""
         try:
-            self._feed.managed = frozenset(text(row.get("name")) for row in await self._server().managed())
+            self._feed.workers.managed = frozenset(text(row.get("name")) for row in await self._server().managed())
         except (ConnectionFailed, Refused):
-            self._feed.managed = frozenset({worker})
-        if worker not in self._feed.managed:
+            self._feed.workers.managed = frozenset({worker})
+        if worker not in self._feed.workers.managed:
             return "restart it where it runs, for the server does not run it"
         if self._feed.deploys:
             return "restart it, which this session offers"

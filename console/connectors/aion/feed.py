@@ -12,10 +12,11 @@ from typing import Final
 from console.connectors.aion import approvals, narration, offers, status
 from console.connectors.aion.history import Activity, Attempt, Workflow, seq_of
 from console.connectors.aion.outcomes import failure, lacking, record
-from console.connectors.aion.reading import Elided, Json, number, obj, text
+from console.connectors.aion.reading import Elided, Json, millis, number, obj, text
 from console.connectors.aion.server import Axes
 from console.connectors.aion.steps import Asked, CutShort, NoLongerAsked, Piece, Step, Tell, Used
 from console.connectors.aion.transcript import Transcript
+from console.connectors.aion.workers import Workers
 from watchfloor.foreign import Mirror
 from watchfloor.protocol.events import Level, Notice, Raw, ResultEvent, ToolCall, ToolResult
 from watchfloor.protocol.model import Decision, InFlight, SessionKind
@@ -71,14 +72,7 @@ class Feed:
         """Workflows of which that could not be read once."""
         self._unlooked: set[str] = set()
         """Workflows of which an attempt was taken since we looked who lives."""
-        self.wedged: dict[tuple[str, str], str] = {}
-        """Workers that answer nobody, by namespace and name, and why we think so."""
-        self.managed: frozenset[str] = frozenset()
-        """Workers that the server runs, and can restart."""
-        self.unserved: dict[tuple[str, str], str] = {}
-        """Queues that nobody serves, by namespace and name, and since when."""
-        self.asked_unserved: set[str] = set()
-        """Namespaces whose queues were asked for: a queue that is not among those is served."""
+        self.workers: Final = Workers()
 
     # --- workflows
 
@@ -126,8 +120,8 @@ class Feed:
         """A worker took an attempt: it answers, and an attempt that was taken before has a new agent now."""
         worker = text(obj(data.get("worker")).get("identity"))
         self._unlooked.add(workflow.key)
-        recovered = self.wedged.pop((workflow.namespace, worker), None) is not None
-        if recovered:
+        at = millis(obj(data.get("envelope")).get("recorded_at"))
+        if self.workers.leased((workflow.namespace, worker), at):
             self.show_all()
 
     def completed(self, workflow: Workflow, attempt: Attempt, event: Json) -> None:
@@ -194,24 +188,10 @@ class Feed:
         self._mirror.emit(session.id, notice)
 
     def unserved_now(self, namespace: str, rows: Iterable[Json]) -> None:
-        first = namespace not in self.asked_unserved
-        self.asked_unserved.add(namespace)
-        found = {}
-        for row in rows:
-            since = number(row.get("unserved_for_ms"))
-            waited = f", for {since // 1000} s" if since is not None else ""
-            reason = f"{text(row.get('reason'))}: {text(row.get('detail'))}"
-            found[(namespace, text(row.get("task_queue")))] = (reason, waited)
-        before = {queue: why for queue, why in self.unserved.items() if queue[0] == namespace}
-        if before.keys() == found.keys() and not first:
-            return
-        for queue in before:
-            del self.unserved[queue]
-        for queue, (reason, waited) in found.items():
-            self.unserved[queue] = f"{reason}{waited}"
-        for workflow in self.workflows.values():
-            if workflow.namespace == namespace and not workflow.over:
-                self.show(workflow)
+        if self.workers.unserved_now(namespace, rows):
+            for workflow in self.workflows.values():
+                if workflow.namespace == namespace and not workflow.over:
+                    self.show(workflow)
 
     # --- interventions
 
@@ -221,9 +201,8 @@ class Feed:
 
     def wedge(self, worker: tuple[str, str], why: str) -> None:
         """The worker has not answered an intervention, and will answer none."""
-        if worker[1]:
-            self.wedged[worker] = why
-            self.show_all()
+        self.workers.wedge(worker, why)
+        self.show_all()
 
     def refuse(self, session: Session, attempt: int, primitive: str) -> None:
         """The agent does not do what its worker offers."""
@@ -428,13 +407,11 @@ class Feed:
             refused=frozenset(session.refused.get((attempt.number, attempt.leases), ())),
             asked=any(number == attempt.number for _, number in session.open.values()),
             asked_at=max((asked.asked_at for asked in session.transcript(attempt.number).asked.values()), default=0),
-            unserved="" if attempt.leases else self.unserved.get((namespace, activity.queue), ""),
-            served=namespace in self.asked_unserved
-            and (namespace, activity.queue) not in self.unserved
-            and 0 < attempt.at < self._mirror.now() - LONG_MS,
+            unserved="" if attempt.leases else self.workers.unserved(namespace, activity.queue),
+            served=self.workers.served(namespace, activity.queue) and 0 < attempt.at < self._mirror.now() - LONG_MS,
             blind=self.blind.get(session.workflow.key, ""),
-            wedged=self.wedged.get((namespace, attempt.worker), ""),
-            restart=attempt.worker if self.deploys and attempt.worker in self.managed else "",
+            wedged=self.workers.wedged((namespace, attempt.worker)),
+            restart=attempt.worker if self.deploys and attempt.worker in self.workers.managed else "",
         )
 
     def _tell_leases(self, session: Session) -> None:
