@@ -174,7 +174,7 @@ class Verbs:
         given = do.text or text((do.fields or {}).get("text"))
         if not given.strip():
             return Handled(OutcomeKind.INVALID, reason="there is nothing to send")
-        await self._session.poll([agent.handle])
+        await self._before(self._session.poll([agent.handle]))
         if agent.state != "WAITING_INPUT":
             return Handled(OutcomeKind.STALE_TARGET, reason=f"it waits for input no more: it is {agent.state.lower()}")
         return await self._send(agent, given, by, None, Primitive.ANSWER)
