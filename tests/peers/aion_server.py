@@ -69,13 +69,16 @@ class Subscriber:
 
 
 class AionServer:
-    """One server. `interventions` keeps the body of every intervention that it was asked for."""
+    """One server. `interventions` keeps the body of every intervention that it was asked for; `below` is the path that
+    a proxy has put it under."""
 
-    def __init__(self, *, modern: bool = True, token: str | None = None, port: int = 0, ack_s: float = 0.2) -> None:
+    def __init__(
+        self, *, modern: bool = True, token: str | None = None, port: int = 0, ack_s: float = 0.2, below: str = ""
+    ) -> None:
         self.world = World()
         self.faults = Faults()
         self.routes = Routes(self.world, self.faults, modern=modern, token=token, ack_s=ack_s)
-        self.modern, self.token, self.port = modern, token, port
+        self.modern, self.token, self.port, self.below = modern, token, port, below
         self.subscribers: list[Subscriber] = []
         self.first_frames: list[Any] = []
         self.subjects: set[str | None] = set()
@@ -89,7 +92,7 @@ class AionServer:
 
     @property
     def url(self) -> str:
-        return f"aion+http://127.0.0.1:{self.port}"
+        return f"aion+http://127.0.0.1:{self.port}{self.below}"
 
     @property
     def interventions(self) -> list[Json]:
@@ -213,6 +216,10 @@ class AionServer:
             head = await reader.readuntil(b"\r\n\r\n")
             line, *rows = head.decode("latin-1").split("\r\n")
             method, target, _ = line.split(" ", 2)
+            if not target.startswith(f"{self.below}/"):
+                self._reply(writer, 404, "text/html", "<h1>not here</h1>")
+                continue
+            target = target.removeprefix(self.below)
             headers = {name.lower(): value.strip() for name, _, value in (row.partition(":") for row in rows)}
             self.subjects.add(headers.get("x-aion-subject"))
             if headers.get("upgrade", "").lower() == "websocket":

@@ -13,7 +13,7 @@ from tests.peers.aion_desk import Desk, desk, group_of, session_of
 from tests.peers.aion_routes import HTML, JSON, PAGE, Reply, refused
 from tests.peers.aion_server import AionServer
 from tests.peers.aion_world import ALL, Axes, Flow, Json
-from watchfloor.errors import Denied, Unreachable
+from watchfloor.errors import Denied, NotAHost, Unreachable
 from watchfloor.protocol.events import LifecycleChanged, Message, Notice, Raw, RequestResolved
 from watchfloor.protocol.frames import DoAct, DoApprove, DoSend, DoStop
 from watchfloor.words import Lifecycle, OutcomeKind, RequestState
@@ -306,6 +306,15 @@ async def test_a_newer_server_that_hides_its_version_is_not_spoken_to_as_an_old_
         server.faults.answers["/build"] = [refused(503, "backend", "draining")]
         with pytest.raises(Unreachable):
             await Desk(server.url).connect()
+
+
+async def test_a_server_below_a_path_is_asked_there_on_both_ways() -> None:
+    async with AionServer(below="/ops/aion") as server, desk(f"{server.url}/") as seen:
+        flow, axes, id = await begun(server, seen)
+        flow.say(axes, "over a socket")
+        await seen.until(lambda: seen.texts(id) == ["hello", "over a socket"])
+        with pytest.raises(NotAHost):
+            await Desk(f"aion+http://127.0.0.1:{server.port}").connect()
 
 
 # --- commands
