@@ -204,6 +204,22 @@ async def test_without_sockets_a_transcript_is_read_now_and_then_and_that_is_sai
             await seen.reads(id, "completed")
 
 
+async def test_a_stream_of_events_that_is_not_for_us_is_not_asked_for_again_and_nothing_is_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connector, "AGAIN_S", 0.0)
+    async with AionServer() as server, desk(server.url) as seen:
+        await begun(server, seen)
+        await server.until(lambda: server.of("firehose"))
+        (socket,) = server.of("firehose")
+        socket.refuse("namespace_denied", "not yours any more")
+        await server.until(lambda: socket not in server.subscribers)
+        later = server.world.flow("later")
+        await seen.until(lambda: group_of(later) in seen.told)
+        asked = [frame for frame in server.first_frames if "firehose" in frame["subscription"]]
+        assert len(asked) == 1
+
+
 async def test_every_break_of_a_stream_that_had_recovered_is_said() -> None:
     async with AionServer() as server, desk(server.url) as seen:
         flow, axes, id = await begun(server, seen)

@@ -217,7 +217,9 @@ class AionSource:
         while True:
             try:
                 await Following(server, arm, lambda frame: self._told(name, frame), broken).run()
-            except (Refused, NotAHost) as refused:
+            except Refused as refused:
+                return _log.info("the events of the namespace %r are not for us: %s", name, refused)
+            except NotAHost as refused:
                 _log.info("the events of the namespace %r cannot be followed: %s", name, refused)
             await asyncio.sleep(AGAIN_S)
 
