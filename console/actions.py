@@ -285,6 +285,14 @@ ACTIONS: Final[tuple[Action, ...]] = (
         where=CARDS,
     ),
     Action(
+        "since",
+        ("W",),
+        "since",
+        "what has happened while nobody could look: requests, failures, states, use",
+        Group.APPLICATION,
+        where=CARDS,
+    ),
+    Action(
         "figures",
         ("U",),
         "figures",

@@ -12,6 +12,7 @@ from console.fleet.facts import ContactFact, Fact, Intent, Refusal, RequestKey, 
 from console.fleet.gate import ARM_MS, Gated, gate
 from console.fleet.state import Trail
 from console.fleet.trail import unanswered_s
+from console.hub.away import Away
 from console.hub.book import Book
 from console.hub.detail import Detail
 from console.hub.jumps import Jumps, steady_ms
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from console.audit import Audit
     from console.connectors.supervisor import Item
+    from console.fleet.absence import Digest
     from console.hub.deciding import Deciding
     from console.hub.pages import OlderPage
     from console.journal.journal import Journal
@@ -78,7 +80,8 @@ class Hub:
         self._book = Book(audit, by)
         self._deciding = self._at_work(policies) if policies and not read_only else None
         self._detail = Detail(steady, self.send, self._reachable, self._hears)
-        self._past = Past(journal, self.fleet, self._take, passing)
+        self._away = Away(self.fleet, journal, passing)
+        self._past = Past(journal, self.fleet, self._take, self._away, passing)
         self._lines = Lines(clock, self._detail, self._past, take=self._take, on_items=on_items, given_up=self._give_up)
         self._unsent: dict[str, Gated] = {}
         """Commands that were begun and have not been handed on yet."""
@@ -101,6 +104,20 @@ class Hub:
     def not_kept(self) -> str:
         """What of the sources' events the journal does not keep, and why, in one line; "" while it keeps them."""
         return self._past.says
+
+    @property
+    def absence(self) -> tuple[Digest, ...]:
+        """What has happened while nobody could look, by source."""
+        return self._away.digests
+
+    @property
+    def absence_line(self) -> Clean:
+        """The same in one line, until it is read; "" where nothing has happened."""
+        return self._away.headline(self._clock())
+
+    def absence_read(self) -> None:
+        """Somebody has read it."""
+        self._away.read()
 
     # --- sources ---------------------------------------------------------------------------
 
@@ -236,6 +253,7 @@ class Hub:
             self._ticking.cancel()
             await asyncio.gather(self._ticking, return_exceptions=True)
             self._ticking = None
+            self._away.close(self._clock())
         if self._deciding is not None:
             await self._deciding.close()
         await self._lines.close()
@@ -371,6 +389,8 @@ class Hub:
                 self._tell(self.fleet.clock_set(by_ms))
             now = self._clock()
             self._tell(self.fleet.tick(now))
+            if self.showing is None:
+                self._away.tick(now)
             self._miss_words(now)
             if self._deciding is not None:
                 self._deciding.decide()

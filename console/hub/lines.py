@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from watchfloor.connector import Clock, Target
     from watchfloor.protocol.frames import ClientFrame
 
+_log = logging.getLogger(__name__)
 HEARD: Final = frozenset({Contact.LIVE, Contact.SILENT})
 """A connection stands, silent or not."""
 
@@ -103,7 +105,11 @@ class Lines:
         places: dict[str, tuple[str, int]] = {}
 
         async def keep() -> None:
-            places.update(await self._past.places(target))
+            try:
+                places.update(await self._past.places(target))
+            except Exception:
+                # Whatever is wrong with what is kept of it, it is there to be watched.
+                _log.exception("what is kept of %r could not be read", target.name)
             await supervisor.run()
             if self._lines.get(target.name) is line and supervisor.let_go_for is not None:
                 self._given_up(target.name, supervisor.let_go_for)

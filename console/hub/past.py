@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from console.fleet.facts import EventFact, EventsFact, Fact, KeptFact, SessionKey, SummaryFact
 from console.fleet.log import KEEP
 from console.hub.again import Again
+from console.hub.away import Away
 from console.hub.pages import PAGE, OlderPage
 from console.journal.records import TrailRow
 from watchfloor.words import Primitive
@@ -31,7 +32,8 @@ _NO_PLACES: Final[dict[str, tuple[str, int]]] = {}
 class Past:
     """Stands between a hub and its journal, which may be absent: nothing is kept then.
 
-    `store` is the fleet, `take` takes up facts. Sources in `passing` are not kept.
+    `store` is the fleet, `take` takes up facts, `away` is told how an earlier console has left its sources. Sources in
+    `passing` are not kept.
     """
 
     def __init__(
@@ -39,12 +41,14 @@ class Past:
         journal: Journal | None,
         store: Store,
         take: Callable[[list[Fact]], None],
+        away: Away,
         passing: frozenset[str] = frozenset(),
     ) -> None:
         self._journal = journal
         self._again = Again(journal) if journal is not None else None
         self._store = store
         self._take = take
+        self._away = away
         self._passing = passing
         self._places: dict[str, dict[str, Place]] = {}
         self._looked: set[SessionKey] = set()
@@ -87,6 +91,7 @@ class Past:
             return _NO_PLACES
         if target.token is not None:
             journal.hide([target.token])
+        self._away.remember(target.name, await journal.seen(target.name))
         found = self._places[target.name] = await journal.places(target.name)
         return {session: (place.epoch, place.through) for session, place in found.items() if place.through}
 

@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from watchfloor.errors import StorageCorrupt, StorageError, StorageForeign, Stor
 
 if TYPE_CHECKING:
     from console.connectors.supervisor import Item
+    from console.fleet.absence import Mark
     from console.journal.store import Store
     from watchfloor.connector import Clock
 
@@ -175,6 +176,18 @@ class Journal:
         """The last events before number `before` that are here without a hole; none where the file cannot be read."""
         nothing = Stored(epoch, (), False)
         return await self._ask(lambda store: store.before(source, session, epoch, before, limit), nothing)
+
+    async def seen(self, source: str) -> dict[str, Mark]:
+        """How the sessions of the source were when somebody last looked; nothing where the file cannot be read."""
+        nothing: dict[str, Mark] = {}
+        return await self._ask(lambda store: store.seen(source), nothing)
+
+    def see(self, source: str, left: Mapping[str, Mark]) -> None:
+        """Keep how sessions of the source are while somebody looks."""
+        with self._lock:
+            if self._thread is not None and not self._closing:
+                self._jobs.append((lambda store: store.see(source, left) if store is not None else None, Future()))
+                self._lock.notify_all()
 
     async def flushed(self) -> None:
         """Wait until all that was handed over so far is in the file, or cannot be."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+from console.fleet.absence import Mark
 from console.fleet.continuity import Spans
 from console.journal import packing
 from console.journal.records import Place, SourceStats, Stats, Stored
@@ -94,6 +95,17 @@ def frame_events(db: sqlite3.Connection, frame: int) -> Iterable[Event]:
     except ProtocolError as fault:
         raise StorageCorrupt(f"frame {frame} of the journal cannot be read: {fault}") from None
     return read.events if isinstance(read, Events | Page) else ()
+
+
+def seen(db: sqlite3.Connection, source: str) -> dict[str, Mark]:
+    """See `Store.seen`."""
+    rows = db.execute(
+        "SELECT sessions.name, seen.at, seen.body FROM seen JOIN sessions ON sessions.id = seen.session"
+        " JOIN sources ON sources.id = sessions.source WHERE sources.name = ?",
+        (packing.name(source),),
+    )
+    found = ((packing.text(name), packing.mark(at, body)) for name, at, body in rows)
+    return {name: mark for name, mark in found if mark is not None}
 
 
 def size(db: sqlite3.Connection) -> int:

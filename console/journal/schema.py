@@ -33,6 +33,10 @@ STEPS: Final[list[tuple[str, ...]]] = [
         "CREATE TABLE trails (id TEXT PRIMARY KEY, source BLOB NOT NULL, session BLOB NOT NULL, at INTEGER NOT NULL,"
         " body TEXT NOT NULL)",
     ),
+    (
+        # How each session was when somebody last could look at it.
+        "CREATE TABLE seen (session INTEGER PRIMARY KEY, at INTEGER NOT NULL, body TEXT NOT NULL)",
+    ),
 ]
 
 

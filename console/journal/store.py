@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from console.fleet.absence import Mark
 from console.journal import packing, pruning, reading
 from console.journal.file import open_journal
 from console.journal.records import Heard, Place, Pruned, Retention, Stats, Stored, TrailRow
@@ -66,6 +67,22 @@ class Store:
         with self._typed():
             return pruning.prune(self._db, self._transaction, retention, now, most)
 
+    def see(self, source: str, left: Mapping[str, Mark]) -> None:
+        """Keep how sessions of a source are while somebody looks."""
+        with self._typed(), self._transaction():
+            batch = _Batch(self._db, self.secrets, self._still_known())
+            self._db.executemany(
+                "INSERT OR REPLACE INTO seen (session, at, body) VALUES (?, ?, ?)",
+                [
+                    (
+                        batch.session(source, name),
+                        mark.at,
+                        packing.hidden(packing.marked(mark).encode(), self.secrets).decode(),
+                    )
+                    for name, mark in left.items()
+                ],
+            )
+
     # --- reading ---------------------------------------------------------------------------
 
     def places(self, source: str) -> dict[str, Place]:
@@ -82,6 +99,11 @@ class Store:
         """All events of one epoch of a session that are here, in the order of their numbers."""
         with self._typed():
             return reading.events(self._db, source, session, epoch)
+
+    def seen(self, source: str) -> dict[str, Mark]:
+        """How the sessions of a source were when somebody last looked."""
+        with self._typed():
+            return reading.seen(self._db, source)
 
     def stats(self) -> Stats:
         """What is here."""
@@ -233,6 +255,10 @@ class _Batch:
         if (known := self._known.sources.get(name)) is None:
             known = self._known.sources[name] = _id(self._db, "sources", name=packing.name(name))
         return known
+
+    def session(self, source: str, name: str) -> int:
+        """The row of a session, made where it is new."""
+        return self._session(source, name)
 
     def _session(self, source: str, name: str) -> int:
         if (known := self._known.sessions.get((source, name))) is None:

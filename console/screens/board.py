@@ -381,6 +381,10 @@ class Board:
         right: list[Segment] = list(self._arranged())
         if fault := self._hub.audit_fault:
             right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))
+        if absence := self._hub.absence_line:
+            key = self._keys.shown("since")
+            told = f"{key} since you were away" if narrow else f"{absence} ({key} tells more)"
+            right.append((Clean(told), "attention"))
         if not_kept := self._hub.not_kept:
             right.append((clean_line(not_kept), "failed"))
         if not_told := self._hub.not_told:

@@ -181,6 +181,17 @@ class Elsewhere:
         if self._screen.is_active:
             self._floor.ask(figures_ask(found, folder, self._hub.audit_fault))
 
+    def show_since(self) -> None:
+        """Show what has happened while nobody could look."""
+        from console.screens.since import since_ask
+
+        told = self._hub.absence
+        if not told:
+            self._floor.say("nothing has happened that was not seen here")
+            return
+        self._floor.ask(since_ask(self._hub.fleet, told, self._clock()))
+        self._hub.absence_read()
+
     def open_command_line(self) -> None:
         """Show everything that can be done and looked at."""
         from console.screens.commandline import CommandScreen

@@ -122,6 +122,7 @@ class FleetScreen(Reading):
             "sources": self._elsewhere.open_sources,
             "inbox": self.open_inbox,
             "figures": self._elsewhere.show_figures,
+            "since": self._elsewhere.show_since,
             "reveal": self.reveal,
             "quit": self.leave,
         }

@@ -23,7 +23,7 @@ from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
 from watchfloor.host.server import Host, wall_clock
-from watchfloor.protocol.events import Event
+from watchfloor.protocol.events import Event, RequestOpened
 from watchfloor.protocol.frames import Events
 from watchfloor.protocol.model import FieldType, FormField
 from watchfloor.words import Continuity, Primitive
@@ -63,10 +63,10 @@ async def hosting(lines: int = 30) -> AsyncIterator[Host]:
 class Console:
     """A hub with a journal, and how many events came over the wire."""
 
-    def __init__(self, folder: Path, *, passing: frozenset[str] = frozenset()) -> None:
+    def __init__(self, folder: Path, *, passing: frozenset[str] = frozenset(), ahead_ms: int = 0) -> None:
         self.received: list[Event] = []
         self.hub = Hub(
-            clock=wall_clock,
+            clock=lambda: wall_clock() + ahead_ms,
             audit=Audit(folder / "audit", clock=wall_clock),
             by="ann",
             on_items=self._take,
@@ -240,3 +240,27 @@ async def test_an_answer_to_a_secret_field_is_kept_nowhere_also_where_the_agent_
     written = b"".join(file.read_bytes() for file in tmp_path.glob("journal.db*"))  # noqa: ASYNC240
     assert b"correct horse" not in written
     assert b"answer" in written, "the trail is there"
+
+
+async def test_what_has_happened_since_the_console_was_closed_is_told_when_it_is_opened(tmp_path: Path) -> None:
+    async with hosting() as host:
+        async with console(host, tmp_path) as first:
+            await first.whole(host)
+            assert first.hub.absence == ()
+        host.send("talker", "ask")
+        log = host.core.log
+        await until(lambda: any(isinstance(e, RequestOpened) for e in log.read("talker", after=0, limit=1_000)))
+        made = Console(tmp_path, ahead_ms=3_600_000)
+        made.hub.start([Target(name="local", url=host.url, user="ann")])
+        try:
+            await until(lambda: bool(made.hub.absence_line))
+            assert made.hub.absence_line.startswith("while you were away (1:00:")
+            assert ": 1 new request, " in made.hub.absence_line
+            [told] = made.hub.absence
+            assert [key.session for key in told.requests] == ["talker"]
+            assert told.events > 0
+            made.hub.absence_read()
+            assert made.hub.absence_line == ""
+            assert made.hub.absence == (told,), "it can be read again"
+        finally:
+            await made.hub.close()
