@@ -216,6 +216,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("M",),
         "mark alike",
         "mark all that ask for the very same as this one, word for word, or none",
+        footer=True,
         where=INBOX,
     ),
     _look(

@@ -27,7 +27,8 @@ TEXT_AT: Final = _LABEL + 4
 RISKY: Final = "risky-"
 """Before the tone of a part of an exact text that is risky."""
 _WIDE: Final = 10**9
-_TITLE_LINES: Final = 2
+_TITLE_LINES: Final = (1, 2)
+"""Lines of the first text of a title, and of each other."""
 _TITLE_LONG: Final = 60
 
 _OPTION_KEY: Final = 5
@@ -122,7 +123,7 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
             writer.outside("with", (action.tool,), "tone-plain")
         if action.cwd:
             writer.outside("in", (action.cwd,), "tone-plain")
-        if action.size:
+        if action.size and len(actions) > 1:
             writer.own("size", action.size, "tone-quiet")
         if not action.complete:
             writer.own("", "not complete: a part of it is missing here", "tone-failed")
@@ -145,7 +146,7 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
         writer.own("risk" if at == 0 else "", text, f"tone-{tone}")
     if content.description:
         writer.prose("agent says", content.description, "tone-quiet")
-    if content.whose and len(wrap(content.whose, width - 2)) > _TITLE_LINES:
+    if content.whose and len(wrap(content.whose, width - 2)) > _TITLE_LINES[0]:
         writer.gap()
         writer.outside("whose", (content.whose,), "tone-plain")
     return writer.lines
@@ -169,43 +170,48 @@ class _Body:
                 label = ""
 
     def exact(self, label: str, texts: Sequence[str], flagged: Sequence[FlagText]) -> None:
-        """The same for what is decided about, with a line below each place that is risky: told by form as well."""
+        """The same for what is decided about, with strokes below each place that is risky, so that it is told by form
+        as well; why stands behind the only one, else below all of the text, which is to be read in one piece."""
         by_line: dict[int, list[FlagText]] = {}
         for flag in flagged:
             by_line.setdefault(flag.line, []).append(flag)
-        for number, text in enumerate(texts):
-            flags = by_line.get(number)
-            if not flags:
-                self.outside(label, (text,), "exact")
+        why = [flag for flag in flagged if flag.reason]
+        number = 0
+        for at, text in enumerate(texts):
+            places: list[_Place] = []
+            for flag in by_line.get(at, ()):
+                number += bool(flag.reason)
+                places.append(_Place(_cells(text, flag.start), _cells(text, flag.end), number, flag.tone))
+            if places:
+                self._flagged(label, text, places, why)
             else:
-                self._flagged(label, text, flags)
+                self.outside(label, (text,), "exact")
             label = ""
+        if len(why) > 1:
+            for at, flag in enumerate(why, 1):
+                self.own("", f"{at}  {flag.reason}", f"tone-{flag.tone}")
 
-    def _flagged(self, label: str, text: str, flags: Sequence[FlagText]) -> None:
-        places = [_Place(_cells(text, one.start), _cells(text, one.end), one.reason, one.tone) for one in flags]
+    def _flagged(self, label: str, text: str, places: Sequence[_Place], why: Sequence[FlagText]) -> None:
         begin = 0
         for at, piece in enumerate(chop(text, self._room)):
             end = begin + width_of(piece)
             here = [place.within(begin, end) for place in places if place.start < end and place.end > begin]
             bar = self._marks.bar if at == 0 else self._marks.bar_more
-            self._add_parts(label, bar, _parts(piece, here))
+            self._add_parts(label, bar, _parts(piece, here, "exact", RISKY))
             label = ""
-            for place in here:
-                self._point(place, told=place.reason and begin <= place.first < end)
+            if not here:
+                begin = end
+                continue
+            strokes = "".join(_strokes(here, end - begin, numbered=len(why) > 1))
+            parts = _parts(strokes.rstrip(), here, "tone-quiet", "tone-")
+            if len(why) == 1 and width_of(strokes.rstrip()) + 2 + width_of(why[0].reason) <= self._room:
+                self._add_parts("", " ", [*parts, (f"  {flat(why[0].reason)}", f"tone-{why[0].tone}")])
+                why = ()
+            else:
+                self._add_parts("", " ", parts)
             begin = end
-
-    def _point(self, place: _Place, *, told: object) -> None:
-        """Strokes below a place, and behind them why."""
-        pad, strokes = " " * place.start, "~" * (place.end - place.start)
-        part = f"tone-{place.tone}"
-        room = self._room - place.end - 2
-        if not told:
-            self._add("", " ", f"{pad}{strokes}", part)
-        elif width_of(place.reason) <= room:
-            self._add("", " ", f"{pad}{strokes}  {flat(place.reason)}", part)
-        else:
-            self._add("", " ", f"{pad}{strokes}", part)
-            self.own("", place.reason, part)
+        if len(why) == 1:
+            self.own("", why[0].reason, f"tone-{why[0].tone}")
 
     def prose(self, label: str, texts: Sequence[str], part: str) -> None:
         """Words of an agent, wrapped at blanks."""
@@ -229,17 +235,28 @@ class _Body:
 
 
 class _Place(NamedTuple):
-    """A risky place in cells. `first`: where the whole of it begins."""
+    """A risky place in cells. `number`: which of the reasons is its own, from 1."""
 
     start: int
     end: int
-    reason: str
+    number: int
     tone: Tone
-    first: int = -1
 
     def within(self, begin: int, end: int) -> _Place:
         """The part of it that is between these cells, counted from there."""
-        return _Place(max(self.start, begin) - begin, min(self.end, end) - begin, self.reason, self.tone, self.start)
+        return _Place(max(self.start, begin) - begin, min(self.end, end) - begin, self.number, self.tone)
+
+
+def _strokes(places: Sequence[_Place], width: int, *, numbered: bool) -> list[str]:
+    """Strokes below the places, each begun with its number."""
+    cells = [" "] * width
+    for place in places:
+        cells[place.start : place.end] = "~" * (place.end - place.start)
+    if numbered:
+        for place in reversed(places):
+            name = str(place.number)[: place.end - place.start]
+            cells[place.start : place.start + len(name)] = name
+    return cells
 
 
 def _cells(text: str, characters: int) -> int:
@@ -247,20 +264,20 @@ def _cells(text: str, characters: int) -> int:
     return width_of(chop(text[:characters], _WIDE)[0]) if characters else 0
 
 
-def _parts(piece: str, places: Sequence[_Place]) -> list[tuple[str, str]]:
-    """The piece in its parts, what is risky apart from the rest."""
+def _parts(piece: str, places: Sequence[_Place], part: str, risky: str) -> list[tuple[str, str]]:
+    """The piece in its parts, what is risky apart from the rest: `risky` and its tone."""
     parts: list[tuple[str, str]] = []
     done = 0
-    for start, end, _, tone, _ in places:
+    for start, end, _, tone in places:
         if end <= done:
             continue
         start = max(start, done)
         if start > done:
-            parts.append((crop(skip(piece, done), start - done), "exact"))
-        parts.append((crop(skip(piece, start), end - start), f"{RISKY}{tone}"))
+            parts.append((crop(skip(piece, done), start - done), part))
+        parts.append((crop(skip(piece, start), end - start), f"{risky}{tone}"))
         done = end
     rest = skip(piece, done)
-    return [*parts, (rest, "exact")] if rest else parts
+    return [*parts, (rest, part)] if rest else parts
 
 
 # ------------------------------------------------------------------ around the body
@@ -271,9 +288,9 @@ def title_lines(card: CardView, width: int, marks: Marks) -> list[Line]:
     lines: list[Line] = []
     for at, text in enumerate(card.title):
         pieces = wrap(text, width - 2)
-        if len(pieces) > _TITLE_LINES:
-            last = fit(" ".join(pieces[_TITLE_LINES - 1 : _TITLE_LINES + 1]), width - 2, marks.cut)
-            pieces = [*pieces[: _TITLE_LINES - 1], last]
+        most = _TITLE_LINES[min(at, 1)]
+        if len(pieces) > most:
+            pieces = [*pieces[: most - 1], fit(" ".join(pieces[most - 1 : most + 1]), width - 2, marks.cut)]
         lines += [((fit(f" {piece}", width), "title" if at == 0 else "subtitle"),) for piece in pieces]
     return lines
 
@@ -321,16 +338,23 @@ def ending_lines(card: CardView, width: int) -> list[Line]:
 
 
 def state_lines(card: CardView, width: int) -> list[Line]:
-    """Whether a key counts yet, what happens without one, and the digest."""
+    """Whether a key counts yet, what happens without one, how long the only action is, and the digest."""
     digest = f"digest {flat(card.digest_short)} " if card.digest_short else ""
-    texts = [flat(text) for text in ((card.armed, card.deadline) if card.open else ()) if text]
-    joined = "   ".join(texts)
-    if width_of(joined) + 2 + 3 + width_of(digest) <= width:
-        return [_state(joined, digest, width)]
-    lines: list[Line] = [((f"  {piece}", "state"),) for text in texts for piece in wrap(text, width - 3)]
-    if digest:
-        lines.append(_state("", digest, width))
-    return lines
+    size = card.actions[0].size if len(card.actions) == 1 else NOTHING
+    texts = [flat(text) for text in (*((card.armed, card.deadline) if card.open else ()), size) if text]
+    packed: list[str] = []
+    for text in texts:
+        if packed and width_of(packed[-1]) + 3 + width_of(text) <= width - 3:
+            packed[-1] += f"   {text}"
+        else:
+            packed += wrap(text, width - 3)
+    if not digest:
+        return [((f"  {text}", "state"),) for text in packed] or [_state("", "", width)]
+    if packed and width_of(packed[-1]) + 2 + 3 + width_of(digest) <= width:
+        *before, last = packed
+    else:
+        before, last = packed, ""
+    return [*(((f"  {text}", "state"),) for text in before), _state(last, digest, width)]
 
 
 def _state(text: str, digest: str, width: int) -> Line:

@@ -103,9 +103,11 @@ class Granting:
 
     def lines(self) -> tuple[Clean, ...]:
         """All of it in words, a line each."""
-        if not self.beyond:
-            return (self.reach,)
-        told = [self.reach, *(Clean(f"will match {grant.words}") for grant in self.grants)]
+        return (self.reach, *self.told(), *([self.wide] if self.wide else [])) if self.beyond else (self.reach,)
+
+    def told(self) -> tuple[Clean, ...]:
+        """What it will match, and what it would have matched lately, a line each."""
+        told = [Clean(f"will match {grant.words}") for grant in self.grants]
         if not self.known:
             told.append(Clean("what else it will match its source does not say"))
         if self.lately is None:
@@ -114,7 +116,7 @@ class Granting:
             but = f", {self.denied:,} of which were denied" if self.denied else ""
             told.append(Clean(f"would have matched {self.matched:,} of the last {self.looked_at:,} requests{but}"))
             told += [Clean(f"  {match.how}: {cut(match.line, 200)}") for match in self.lately]
-        return (*told, self.wide) if self.wide else tuple(told)
+        return tuple(told)
 
 
 def granting(store: Store, session: Session, fact: RequestFact, option: OptionFact) -> Granting:

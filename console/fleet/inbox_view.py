@@ -104,7 +104,7 @@ def told(inbox: Inbox, now: int) -> tuple[Segment, ...]:
     said: list[Segment] = [(Clean(f"{n:,} of {m:,}"), "plain"), (row.name, "plain")]
     if not row.open:
         return (*said, (row.ending, "attention"))
-    if row.risk:
+    if row.kinds:
         said.append((row.risk, _TONES[row.level]))
     if row.unknown:
         said.append((row.unknown, "attention"))

@@ -81,17 +81,20 @@ def options(desk: Desk, session: Session, request: Request) -> None:
     if fact is None or not fact.options:
         desk.say(Clean("the request lists no options"), "attention")
         return
+    from console.fleet.grants import granting  # reading commands is for later than the first frame
+
     by_id = {option.id: option for option in fact.options}
+    granted = [granting(desk.fleet, session, fact, option) for option in fact.options]
     choices = [
         Choice(
             option.id,
             Clean(key),
             option.label,
-            option_note(option),
+            option_note(option, given),
             tone="failed" if option.persists or option.scope not in (Scope.ONCE, Scope.TURN) else "plain",
-            blocked=_blocked(fact, option),
+            blocked=_blocked(fact, option) or given.wide,
         )
-        for key, option in zip(choice_keys(len(fact.options)), fact.options, strict=True)
+        for key, option, given in zip(choice_keys(len(fact.options)), fact.options, granted, strict=True)
     ]
     desk.ask(
         Ask(

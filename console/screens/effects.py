@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from console.fleet.facts import OptionFact
 from console.fleet.state import Session
@@ -26,6 +26,9 @@ from watchfloor.words import (
     Scope,
     Then,
 )
+
+if TYPE_CHECKING:
+    from console.fleet.grants import Granting
 
 _ROW_OF: Final[Mapping[Lifecycle, Row]] = MappingProxyType(
     {
@@ -140,15 +143,18 @@ def reseeding(session: Session) -> tuple[Clean, ...]:
     return () if found is None else tuple(Clean(_ALSO[one]) for one in Consequence if one in found.also)
 
 
-def option_note(option: OptionFact) -> tuple[Clean, ...]:
-    """What an option does: reach and what follows, then each thing that it grants, word for word."""
+def option_note(option: OptionFact, granted: Granting) -> tuple[Clean, ...]:
+    """What an option does: reach and what follows, then what it will match from now on, and would have lately."""
     words = [_SCOPE[option.scope]]
     if option.persists:
         words.append("it stays in force after this session")
     if follows := _THEN.get(option.kind, {}).get(option.then):
         words.append(follows)
     lines = [Clean("; ".join(words))]
-    lines.extend(Clean(f"grants: {clean_line(grant)}") for grant in option.grants)
+    if granted.beyond:
+        lines.extend(granted.told())
+    else:
+        lines.extend(Clean(f"grants: {clean_line(grant)}") for grant in option.grants)
     if option.note:
         lines.append(Clean(f"the source says: {option.note}"))
     return tuple(lines)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import resvg_py
 
+from tests.screens.inbox_states import INBOX
 from tests.screens.session_states import SESSIONS
 from tests.screens.stage import LARGE, SMALL, Clock, console
 from tests.screens.states import STATES as FLEET_STATES
 
-STATES = {**FLEET_STATES, **SESSIONS}
+STATES = {**FLEET_STATES, **SESSIONS, **INBOX}
 FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
 _FONT = "DejaVu Sans Mono"
 _FAR_FONT = re.compile(r"@font-face\s*\{[^}]*\}")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from console.fleet.card_action import Flagged
 from tests.screens.stage import until
 from tests.screens.widget_kit import Action, Bench, Card, Field, Option, check_harmless, lines, strips, texts, tones
 from watchfloor.text import Clean
@@ -54,13 +55,12 @@ async def test_the_exact_action_stands_first_and_options_last() -> None:
     )
     async with Bench(card).run_test(size=(80, 18)):
         painted = lines(card)
-    assert painted[:9] == [
+    assert painted[:8] == [
         " deploy-eu  codex-1",
         " asked 14:03:07, waiting 2:14",
         "       runs │ rm -rf build && make migrate",
         "       with │ shell",
         "         in │ /srv/app",
-        "       size   1 line, 28 chars",
         "",
         "       risk   deletes a folder",
         " agent says │ clean rebuild, safe",
@@ -69,7 +69,7 @@ async def test_the_exact_action_stands_first_and_options_last() -> None:
     assert painted[-3:] == [
         "  a  Approve once  this command, now",
         "  d  Deny          the turn goes on without it",
-        f"  {'armed in 0.3 s   at 14:18:07 it is denied':<65}digest 7f3a",
+        f"  {'armed in 0.3 s   at 14:18:07 it is denied   1 line, 28 chars':<65}digest 7f3a",
     ]
 
 
@@ -254,19 +254,19 @@ async def test_the_end_of_a_long_action_is_seen_only_there() -> None:
     app = Bench(card)
     async with app.run_test(size=SIZE, message_hook=app.note) as pilot:
         await pilot.pause()
-        assert lines(card)[-1] == "  line 1-9 of 103, approve after the end was seen (end)"
+        assert lines(card)[-1] == "  line 1-9 of 102, approve after the end was seen (end)"
         await pilot.press("pagedown", "down", "j")
-        assert lines(card)[-1].startswith("  line 11-19 of 103, approve after")
+        assert lines(card)[-1].startswith("  line 11-19 of 102, approve after")
         card.jump(card.max_scroll_y - 1)
         await pilot.pause()
         assert not ended(card)
         assert seen(app) == [("Shown", "r1", "sha256:7f3a")]
         await pilot.press("down")
         assert ended(card)
-        assert lines(card)[-1] == "  line 95-103 of 103"
+        assert lines(card)[-1] == "  line 94-102 of 102"
         await pilot.press("home")
         assert ended(card)
-        assert lines(card)[-1] == "  line 1-9 of 103"
+        assert lines(card)[-1] == "  line 1-9 of 102"
     assert seen(app)[1:] == [("EndSeen", "r1", "sha256:7f3a")]
 
 
@@ -275,7 +275,7 @@ async def test_the_end_key_goes_there() -> None:
     async with Bench(card).run_test(size=SIZE) as pilot:
         await pilot.press("end")
         assert ended(card)
-        assert lines(card)[rule_at(card) - 1] == "       size   100 lines"
+        assert lines(card)[rule_at(card) - 1] == "         in │ /srv/app"
 
 
 async def test_paging_passes_every_line() -> None:
@@ -396,8 +396,7 @@ async def test_a_card_that_reaches_beyond_the_screen_is_not_seen() -> None:
         await pilot.pause()
         assert not ended(card)
         card.styles.width = 80
-        await pilot.pause()
-        assert ended(card)
+        await until(pilot, lambda: ended(card), lambda: "the card is seen once it fits")
 
 
 async def test_a_card_that_is_not_displayed_is_not_seen() -> None:
@@ -494,3 +493,48 @@ async def test_what_the_console_does_not_know_stands_right_of_the_bar_and_is_par
     texts = ["".join(text for text, _ in line) for line in body_lines(content_of(strange), 60, UNICODE_MARKS)]
     assert "also   1 member this console does not know" in "\n".join(texts)
     assert any(text.rstrip().endswith("│ actions[0].env = 1") for text in texts)
+
+
+async def test_what_is_risky_is_underlined_stroked_below_and_told_in_the_order_of_the_text() -> None:
+    flagged = (Flagged(0, 0, 6, Clean("deletes a folder"), "failed"), Flagged(0, 16, 20, Clean("runs it"), "attention"))
+    action = Action([Clean("rm -rf build && make migrate")], flagged=flagged)
+    card = RequestCard(Card(actions=[action]))
+    async with Bench(card).run_test(size=(80, 24)):
+        body = lines(card)[2 : rule_at(card)]
+        strip = card.render_line(2)
+    assert body[:4] == [
+        "       runs │ rm -rf build && make migrate",
+        "              1~~~~~          2~~~",
+        "              1  deletes a folder",
+        "              2  runs it",
+    ]
+    underlined = "".join(part.text for part in strip if part.style is not None and part.style.underline)
+    assert underlined == "rm -rfmake"
+
+
+async def test_the_only_reason_stands_beside_its_strokes_and_wide_characters_keep_them_in_place() -> None:
+    action = Action([Clean("echo 東京 && rm -rf /")], flagged=(Flagged(0, 11, 19, Clean("deletes"), "failed"),))
+    card = RequestCard(Card(actions=[action]))
+    async with Bench(card).run_test(size=(80, 24)):
+        body = lines(card)[2 : rule_at(card)]
+    assert body[1] == "                           ~~~~~~~~  deletes"
+
+
+async def test_a_place_that_goes_on_in_the_next_line_is_stroked_in_both() -> None:
+    action = Action([Clean("a" * 60 + "b" * 20)], flagged=(Flagged(0, 55, 70, Clean("odd"), "attention"),))
+    card = RequestCard(Card(actions=[action]))
+    async with Bench(card).run_test(size=(80, 24)):
+        body = lines(card)[2 : rule_at(card)]
+    strokes = [line for line in body if "~" in line]
+    assert [line.count("~") for line in strokes] == [10, 5]
+
+
+async def test_a_long_name_takes_one_line_and_its_rest_stands_below_what_is_asked() -> None:
+    name = "deploy " * 40
+    card = RequestCard(Card(title=[Clean(name), Clean("codex-1  asked 14:03:07")]))
+    async with Bench(card).run_test(size=(80, 40)):
+        painted = lines(card)
+    assert painted[0].endswith("…")
+    assert painted[1] == " codex-1  asked 14:03:07"
+    assert painted[2] == "       runs │ rm -rf build && make migrate"
+    assert any(line.startswith("      whose │ deploy deploy") for line in painted)
