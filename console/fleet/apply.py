@@ -180,6 +180,10 @@ def _judge(store: Fleet, now: int, changes: Changes) -> None:
                 _note_trail(store, one, changes)
             if not one.active:
                 _retire(store, one)
+            for former in list(store.active.get(key, ())) if moved else ():
+                if trail.call_off(former, one, now):
+                    _note_trail(store, former, changes)
+                    _retire(store, former)
     store.touched.clear()
 
 

@@ -18,6 +18,7 @@ from watchfloor.words import (
     EffectState,
     Lifecycle,
     OptionKind,
+    OutcomeKind,
     Primitive,
     Priority,
     RequestState,
@@ -41,6 +42,7 @@ class Found:
     text: Clean
 
 
+CALLED_OFF: Final = "called off by a resume"
 KEEP_SEEN: Final = 500
 """Messages, and calls, that are remembered for one command."""
 DECLINED: Final = frozenset({"declined", "cancelled"})
@@ -65,6 +67,8 @@ def note(trail: Trail, event: EventFact) -> None:
         case "request_resolved":
             if data.get("request") == trail.intent.request:
                 seen.resolved_seq = event.seq
+        case "intervention":
+            _note_intervention(trail, event)
     call = data.get("call")
     if call is not None and event.kind == "tool_result":
         seen.calls[call] = data.get("status", "")
@@ -73,6 +77,14 @@ def note(trail: Trail, event: EventFact) -> None:
     _forget_first(seen.calls)
     if event.kind in AGENT_MOVES and seen.resolved_seq is not None:
         seen.moved_on = seen.moved_on or event.seq is None or event.seq > seen.resolved_seq
+
+
+def _note_intervention(trail: Trail, event: EventFact) -> None:
+    seen, data = trail.evidence, event.data
+    if data.get("command") == trail.id:
+        seen.taken = True
+    elif seen.taken and data.get("primitive") == Primitive.RESUME and data.get("outcome") is OutcomeKind.APPLIED:
+        seen.resumed_by = data.get("by", Clean(""))
 
 
 def _forget_first(seen: dict[str, Any]) -> None:
@@ -143,6 +155,8 @@ def _delivery(trail: Trail) -> Delivery | None:
 def _pause(trail: Trail, scene: Scene, session: Session) -> Found | None:
     if session.lifecycle is Lifecycle.PAUSED:
         return None if session.in_flight else _seen("paused")
+    if (by := trail.evidence.resumed_by) is not None:
+        return _contrary(f"called off: resumed by {by}" if by else CALLED_OFF)
     if session.lifecycle in TERMINAL and session.lifecycle is not trail.baseline.lifecycle:
         return _contrary(f"{session.lifecycle.value} before it paused")
     return None

@@ -247,6 +247,10 @@ class Evidence:
     resolved_seq: int | None = None
     moved_on: bool = False
     """The agent did something after our request was resolved."""
+    taken: bool = False
+    """The source has told every operator of our command."""
+    resumed_by: Clean | None = None
+    """Who resumed the session after that; "" where that is not told."""
 
 
 @dataclass(slots=True)

@@ -132,6 +132,18 @@ def judge(trail: Trail, scene: Scene, now: int) -> bool:
     return True
 
 
+def call_off(trail: Trail, later: Trail, now: int) -> bool:
+    """A pause that is still on its way does not outlive a resume of ours that came behind it and had its effect; False
+    where that changes nothing."""
+    resumed = later.primitive is Primitive.RESUME and later.effect is EffectState.SEEN
+    if not resumed or later.effect_text == NOTHING_TO_DO or trail.primitive is not Primitive.PAUSE:
+        return False
+    if trail.outcome is not OutcomeKind.APPLIED or not trail.active or trail.requested_at > later.requested_at:
+        return False
+    _conclude(trail, EffectState.CONTRARY, Clean(evidence.CALLED_OFF), now)
+    return True
+
+
 def clock_set(trail: Trail, by_ms: int) -> None:
     """Our clock was set by so much: nobody waits longer or shorter for it."""
     trail.requested_at += by_ms

@@ -437,3 +437,33 @@ def test_another_operators_change_shows_with_their_name(host: ScriptedHost) -> N
     assert shown(host) == (Overlay.STOPPING, "ann")
     host.summary("s1", pending=None)
     assert shown(host) is None
+
+
+def test_a_resume_calls_off_a_pause_that_has_not_come_yet(host: ScriptedHost) -> None:
+    host.ask("r1")
+    pause = host.send(Primitive.PAUSE)
+    ack(host, pause)
+    assert shown(host) == (Overlay.PAUSING, "")
+    host.wait(1)
+    resume = host.send(Primitive.RESUME)
+    assert shown(host) == (Overlay.PAUSING, ""), "nobody knows yet whether it counts"
+    ack(host, resume)
+    assert (resume.effect, pause.effect) == (SEEN, CONTRARY)
+    assert trail_brief(pause)[0] == "pause: contrary: called off by a resume"
+    assert shown(host) is None
+    assert host.fleet.active_trails(host.at().key) == []
+
+
+def test_a_resume_of_another_operator_calls_it_off_as_well(host: ScriptedHost) -> None:
+    host.ask("r1")
+    resumed = {"kind": "intervention", "primitive": "resume", "command": "other", "by": "ann", "outcome": "applied"}
+    pause = host.send(Primitive.PAUSE)
+    host.events("s1", resumed)
+    ack(host, pause)
+    assert pause.effect is PENDING, "that resume was there before it"
+    host.events("s1", {**resumed, "primitive": "pause", "command": pause.id, "by": "me"})
+    host.events("s1", {**resumed, "outcome": "refused", "command": "third"})
+    assert shown(host) == (Overlay.PAUSING, "")
+    host.events("s1", {**resumed, "command": "fourth"})
+    assert (pause.effect, pause.effect_text) == (CONTRARY, "called off: resumed by ann")
+    assert shown(host) is None
