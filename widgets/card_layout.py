@@ -341,7 +341,7 @@ def state_lines(card: CardView, width: int) -> list[Line]:
     """Whether a key counts yet, what happens without one, how long the only action is, and the digest."""
     digest = f"digest {flat(card.digest_short)} " if card.digest_short else ""
     size = card.actions[0].size if len(card.actions) == 1 else NOTHING
-    texts = [flat(text) for text in (*((card.armed, card.deadline) if card.open else ()), size) if text]
+    texts = [flat(text) for text in (*((card.armed, card.deadline, card.presence) if card.open else ()), size) if text]
     packed: list[str] = []
     for text in texts:
         if packed and width_of(packed[-1]) + 3 + width_of(text) <= width - 3:

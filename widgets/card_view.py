@@ -103,4 +103,6 @@ class CardView(Protocol):
     @property
     def deadline(self) -> Clean: ...  # when and how it ends by itself, or ""
     @property
+    def presence(self) -> Clean: ...  # who else looks at it, or takes it, or ""
+    @property
     def armed(self) -> Clean: ...  # whether a key counts already, such as "armed in 0.3 s"

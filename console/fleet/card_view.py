@@ -14,7 +14,7 @@ from console.fleet.facts import FieldFact, RequestFact, RequestKey, Seen
 from console.fleet.former import ago_words, doubt_words, in_doubt, standing
 from console.fleet.gate import ARM_MS
 from console.fleet.needs import open_requests, place_of
-from console.fleet.presence import presence_segments
+from console.fleet.presence import presence_words
 from console.fleet.state import Request, Session, Source
 from console.fleet.store import Store
 from console.fleet.wording import Segment, Tone, clock_time, elapsed, name_by_key, name_of
@@ -60,6 +60,8 @@ class Card:
     """Has its text come?"""
     left_ms: int
     """Milliseconds until a key counts, while it is only that which is missing."""
+    presence: Clean
+    """Who else is at it. It changes as others come and go, and is no part of what is decided."""
     masked: int = 0
     """How many secrets in it are not shown."""
 
@@ -130,6 +132,7 @@ def card(
         armed=armed,
         told=fact is not None,
         left_ms=left_ms,
+        presence=presence_words(store, request),
         masked=masked,
     )
 
@@ -246,7 +249,6 @@ def _flags(store: Store, session: Session, source: Source, request: Request, now
     word = session.track.state(now).word
     if word not in (Continuity.WHOLE, Continuity.ARRIVAL_ORDER):
         flags.append((Clean(f"continuity: {session.track.state(now)}"), "attention"))
-    flags += presence_segments(store, request)
     return tuple(flags)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from console.fleet.state import Request
 from console.fleet.store import Store
-from console.fleet.wording import Segment
-from watchfloor.text import NOTHING, Clean
+from watchfloor.text import NOTHING, Clean, cut
+
+_NAME: Final = 40
 
 
 def ours(store: Store, request: Request) -> bool:
@@ -19,14 +22,16 @@ def taken_by(store: Store, request: Request) -> Clean:
     return NOTHING if request.claimed_by is None or ours(store, request) else request.claimed_by
 
 
-def presence_segments(store: Store, request: Request) -> tuple[Segment, ...]:
-    """Who looks at it besides this operator, and who has claimed it."""
-    said: list[Segment] = []
+def presence_words(store: Store, request: Request) -> Clean:
+    """Who looks at it besides this operator, and who has claimed it; empty: nobody, or it has ended."""
+    if not request.open:
+        return NOTHING
+    said: list[str] = []
     if request.looking:
         verb = "looks" if len(request.looking) == 1 else "look"
-        said.append((Clean(f"{', '.join(request.looking)} {verb} at this card"), "quiet"))
+        said.append(f"{', '.join(cut(name, _NAME) for name in request.looking)} {verb} at this card")
     if ours(store, request):
-        said.append((Clean("you have claimed it"), "quiet"))
+        said.append("you have claimed it")
     elif request.claimed_by:
-        said.append((Clean(f"{request.claimed_by} has claimed it"), "attention"))
-    return tuple(said)
+        said.append(f"{cut(request.claimed_by, _NAME)} has claimed it")
+    return Clean(", ".join(said))

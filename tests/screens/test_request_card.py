@@ -468,6 +468,7 @@ CARDS = st.builds(
     ending=texts(),
     deadline=texts(),
     armed=texts(),
+    presence=texts(),
 )
 
 

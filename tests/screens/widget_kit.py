@@ -239,6 +239,7 @@ class Card:
     ending: Clean = Clean("")
     deadline: Clean = Clean("")
     armed: Clean = Clean("armed in 0.3 s")
+    presence: Clean = Clean("")
 
 
 @dataclass

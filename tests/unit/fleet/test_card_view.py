@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from console.fleet.card_view import Card, card
 from console.fleet.facts import RequestKey, Seen
 from tests.unit.fleet.scripted import ALWAYS, DENY, ScriptedHost
@@ -76,7 +78,6 @@ def test_doubts_stand_on_the_card(host: ScriptedHost) -> None:
     host.session("s1", traits={"approval_target": "all_pending", "requests": "lost"})
     host.ask("r2")
     asked = host.ask("r1", text="rm\u202e -rf\u200b")
-    host.tell(f.Presence(session="s1", request="r1", looking=("ann",)))
     host.contact(Contact.SILENT)
     flags = [text for text, _ in card_of(host, asked).flags]
     assert flags[0].startswith("high: disguised")
@@ -86,7 +87,6 @@ def test_doubts_stand_on_the_card(host: ScriptedHost) -> None:
         "one decision settles this and 1 more at once",
         "unconfirmed: its source does not list what is open",
         "continuity: not followed",
-        "ann looks at this card",
     ]
 
 
@@ -133,3 +133,20 @@ def test_a_request_whose_text_has_not_come(host: ScriptedHost) -> None:
 
 def test_no_card_for_what_is_not_known(host: ScriptedHost) -> None:
     assert card(host.fleet, RequestKey("here", "s1", "r9"), host.now, keys=KEYS) is None
+
+
+def test_who_else_is_at_it_stands_apart_from_its_risks_and_disarms_nothing(host: ScriptedHost) -> None:
+    host.session("s1")
+    asked = host.ask("r1")
+    seen = Seen(host.asked["r1"].digest, host.now, whole=True)
+    host.now += 10_000
+    alone = card_of(host, asked, seen=seen)
+    assert (alone.presence, alone.armed) == ("", "armed")
+    host.tell(f.Presence(session="s1", request="r1", looking=("ann", "e" * 500), claimed_by="ann"))
+    found = card_of(host, asked, seen=seen)
+    assert found.presence == f"ann, {'e' * 39}… look at this card, ann has claimed it"
+    assert replace(found, presence=alone.presence) == alone, "nothing that is decided has changed"
+    host.tell(f.Presence(session="s1", request="r1", claimed_by=str(host.fleet.sources["here"].principal)))
+    assert card_of(host, asked, seen=seen).presence == "you have claimed it"
+    host.decide("r1")
+    assert card_of(host, asked, seen=seen).presence == ""
