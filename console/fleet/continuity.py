@@ -133,6 +133,8 @@ class Track:
     """The source numbers its events; False: the connector does, in the order of arrival."""
     broken: bool = False
     """Contact was lost while nothing tells what was missed."""
+    named: int = 0
+    """The newest number that a summary has named."""
     behind_since: int | None = None
     """Local time at which the head was first seen to be ahead of what is held."""
 
@@ -153,7 +155,7 @@ class Track:
         self.past = [past for past in self.past if past != epoch][-KEEP_PAST:]
         self.epoch = epoch
         self.held, self.kept, self.gone = Spans(), Spans(), Spans()
-        self.head = self.floor = 0
+        self.head = self.floor = self.named = 0
         self.floor_open = self.broken = False
         self.behind_since = None
 

@@ -19,6 +19,7 @@ from console.fleet.facts import (
 from console.fleet.from_source import numbers_itself
 from console.fleet.state import Session
 from console.fleet.store import Store
+from watchfloor.text import Clean, numeral
 
 TAKEN_OVER: Final = frozenset(
     {
@@ -57,13 +58,15 @@ def summary(store: Store, fact: SummaryFact, now: int, changes: Changes) -> None
     key, fields = fact.key, fact.fields
     session = store.session(key, changes)
     store.gone.pop(key, None)
-    store.sources[key.source].named.add(key.session)
+    source = store.sources[key.source]
+    listed = key.session not in source.named
+    source.named.add(key.session)
     if session.placeholder:
         session.placeholder = False
         changes.structure = True
         store.touched.update(store.active)  # it may be what a fork made
     if "epoch" in fields:
-        _begin(store, session, fields["epoch"], changes)
+        _begin(store, session, fields["epoch"], now, changes)
     for name, value in fields.items():
         if name in TAKEN_OVER:
             setattr(session, name, value)
@@ -74,6 +77,9 @@ def summary(store: Store, fact: SummaryFact, now: int, changes: Changes) -> None
     if "request_refs" in fields:
         store.note_requests(requests.listed(store.requests, session, session.request_refs, now), changes)
     if "head" in fields:
+        if listed and 0 < fields["head"] < session.track.named:
+            _went_back(store, session, fields["head"], now, changes)
+        session.track.named = fields["head"]
         _note_head(store, session, fields["head"], now)
     store.changed(session, changes)
     if key in store.active:
@@ -93,7 +99,7 @@ def events(store: Store, fact: EventsFact, now: int, changes: Changes) -> None:
             return
         session = store.session(key, changes)
     track = session.track
-    if fact.epoch != track.epoch and not _of_now(store, session, fact.epoch, changes):
+    if fact.epoch != track.epoch and not _of_now(store, session, fact.epoch, now, changes):
         return
     source = store.sources[key.source]
     log, held, pos, through = session.log, track.held, source.pos, source.through
@@ -140,7 +146,7 @@ def hole(store: Store, fact: HoleFact, now: int, changes: Changes) -> None:
     if fact.key in store.gone:
         return
     session = store.session(fact.key, changes)
-    if fact.epoch != session.track.epoch and not _of_now(store, session, fact.epoch, changes):
+    if fact.epoch != session.track.epoch and not _of_now(store, session, fact.epoch, now, changes):
         return
     if fact.gone:
         session.track.gone.add_range(fact.from_seq + 1, fact.to_seq)
@@ -179,22 +185,43 @@ def presence(store: Store, fact: PresenceFact, now: int, changes: Changes) -> No
         changes.requests.add(fact.key)
 
 
-def _of_now(store: Store, session: Session, epoch: str, changes: Changes) -> bool:
+def _of_now(store: Store, session: Session, epoch: str, now: int, changes: Changes) -> bool:
     """Is this the session's epoch? One that was never heard of begins; one that is over does not come back."""
     if epoch in session.track.past:
         return False
-    _begin(store, session, epoch, changes)
+    _begin(store, session, epoch, now, changes)
     return True
 
 
-def _begin(store: Store, session: Session, epoch: str, changes: Changes) -> None:
-    if epoch == session.track.epoch:
+def _begin(store: Store, session: Session, epoch: str, now: int, changes: Changes) -> None:
+    track = session.track
+    if epoch == track.epoch:
         return
     before = session.log.first, session.log.end
-    if before[0] != before[1]:
-        session.log.clear()
-        store.note_log(session, before, changes)
-    session.track.begin(epoch)
+    held = track.received.high
+    track.begin(epoch)
+    if before[0] == before[1] and not held:
+        return
+    session.log.clear()
+    told = f"another log begins here: the one before was known up to event {numeral(held)}"
+    session.log.tell(Clean(told), _there(store, session, now))
+    store.note_log(session, before, changes)
+
+
+def _went_back(store: Store, session: Session, head: int, now: int, changes: Changes) -> None:
+    """The source says that it is the same log, and that it ends sooner: what follows may have the numbers of others."""
+    track, before = session.track, (session.log.first, session.log.end)
+    told = (
+        f"its log went back from {numeral(track.named)} to {numeral(head)}: what follows may be other than what is here"
+    )
+    session.log.tell(Clean(told), _there(store, session, now))
+    track.broken = True
+    store.note_log(session, before, changes)
+
+
+def _there(store: Store, session: Session, now: int) -> int:
+    """Now, by the clock of the session's source."""
+    return now + store.sources[session.key.source].ahead_ms
 
 
 def _note_head(store: Store, session: Session, head: int, now: int) -> None:

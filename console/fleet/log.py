@@ -223,6 +223,12 @@ class Log:
         else:
             self.add(_remark(reason, at, count, told), self._seqs[-1] if self._seqs else 0)
 
+    def tell(self, text: Clean, at: int) -> None:
+        """Add a remark of the console's own behind the newest event; `at`: milliseconds by the source's clock."""
+        data = {"level": "warning"}
+        fact = EventFact("notice", at, None, None, None, None, None, None, None, Clean("console"), text, data)
+        self.add(fact, self._seqs[-1] if self._seqs else 0)
+
     def stream(self, delta: EventFact) -> None:
         """Merge a piece of a streamed item; nothing happens where its whole is there already."""
         item = delta.item

@@ -198,6 +198,7 @@ def fingerprint(fleet: Fleet) -> dict[str, Any]:
 
 def session_print(fleet: Fleet, key: SessionKey) -> dict[str, Any]:
     session = fleet.sessions[key]
+    said = [entry for entry in session.log.entries() if entry.fact.head != "console"]
     return {
         "name": session.name,
         "placeholder": session.placeholder,
@@ -208,6 +209,7 @@ def session_print(fleet: Fleet, key: SessionKey) -> dict[str, Any]:
         "head": session.head,
         "held": session.track.held.intervals(),
         "continuity": str(session.track.state(LATE)),
-        "log": [(entry.fact.seq, entry.text, entry.open, entry.holed) for entry in session.log.entries()],
-        "end": session.log.end - session.log.first,
+        # What the console remarks on a log that was begun anew depends on how much of the one before had come.
+        "log": [(entry.fact.seq, entry.text, entry.open, entry.holed) for entry in said],
+        "end": session.log.end - session.log.first - (len(session.log) - len(said)),
     }
