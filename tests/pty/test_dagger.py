@@ -94,16 +94,14 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
             wait("r Resume")
 
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first", "second"]
-            terminal.press("R")
-            wait("rewind to a message")
+            press_apart(terminal, "R", partial(_shows, terminal, "rewind to a message"))
             press_until(terminal, "r", partial(_shows, terminal, "go on before which message"))
             press_until(terminal, "1", partial(_shows, terminal, "forgotten: 1 message"))
             press_until(terminal, "y", partial(_shows, terminal, "1 of 3 messages are gone"))
             assert writer.state == "PAUSED"
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first"]
 
-            terminal.press("s")
-            wait("queues until it is resumed")
+            press_apart(terminal, "s", partial(_shows, terminal, "queues until it is resumed"))
             terminal.press("instead", "enter")
             wait("effect seen: queued until it goes on")
             press_apart(terminal, "P", partial(_shows, terminal, "a message that waits unread is discarded"))
@@ -116,8 +114,7 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
             wait(re.compile(r"idle +writer"))
 
             select(terminal, "helper")
-            terminal.press("X")
-            wait("stop helper")
+            press_apart(terminal, "X", partial(_shows, terminal, "stop helper"))
             press_until(terminal, "y", partial(_shows, terminal, r"stopping +helper"))
             assert helper.state == "RUNNING", "the engine lets the step end first"
             elsewhere.call(its_models.release)
