@@ -6,6 +6,7 @@ comes back goes into fleet and audit. The application and every verb of the comm
 Importing this package, and making a hub, loads no network library and no models; `start` does.
 """
 
-from console.hub.hub import Hub, steady_ms
+from console.hub.hub import Hub
+from console.hub.jumps import steady_ms
 
 __all__ = ["Hub", "steady_ms"]
