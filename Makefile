@@ -40,7 +40,8 @@ bench-check: run-env
 torture: dev-env
 	WATCHFLOOR_TORTURE=1 .venv/bin/python -m pytest -s -o faulthandler_timeout=0 \
 		tests/sockets/test_journal_cuts.py tests/sockets/test_journal_killed.py tests/sockets/test_odd_frames.py \
-		tests/unit/test_fuzz.py tests/unit/test_growth.py tests/pty/test_stopped.py $(ARGS)
+		tests/unit/test_fuzz.py tests/unit/test_growth.py tests/pty/test_stopped.py tests/pty/test_inbox.py \
+		$(ARGS)
 	@# Not built for every interpreter: without it that part is left out, and says so.
 	-@.venv/bin/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
 	.venv/bin/python -m tests.unit.fuzz_atheris -max_total_time=300 -verbosity=0

@@ -93,6 +93,9 @@ class InboxScreen(FleetScreen, inherit_bindings=False):
             board=self._desk,
         )
         self._drafts = drafts
+        # Before anything is painted: the first key is about the first line.
+        self._desk.inbox.refresh()
+        self._desk.inbox.move(0)
         self._together = InboxDesk(
             self._interventions,
             hub,
@@ -122,11 +125,7 @@ class InboxScreen(FleetScreen, inherit_bindings=False):
         yield Drawer(self._hub.steady, self._quiet, id="drawer", marks=marks, drafts=self._drafts)
 
     async def _furnish(self) -> None:
-        # Its parts are there from the beginning: a key that is pressed right behind the one that opened it counts.
-        self._desk.inbox.move(0)
-        self._desk.lay_out(self._clock())
-        self._moved()
-        self.paint(everything=True)
+        """Its parts are there from the beginning: a key that is pressed right behind the one that opened it counts."""
 
     def _tick(self) -> None:
         if self.is_active:
