@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Final, NamedTuple
 
 from console.fleet.facts import RequestKey, SessionKey
@@ -133,10 +134,10 @@ def headline(digests: Sequence[Digest], now: int) -> Clean:
     return Clean(f"while you were away ({since(now - min(one.at for one in told))}): {', '.join(words)}")
 
 
-def lines(store: Store, one: Digest, now: int) -> list[tuple[Clean, Tone]]:
+def lines(store: Store, one: Digest, now: int, tz: tzinfo | None = None) -> list[tuple[Clean, Tone]]:
     """What has happened at one source, a line each, what needs somebody first."""
     shown = store.sources[one.source].shown if one.source in store.sources else clean_line(one.source)
-    head = f"{shown}, since {clock_time(one.at, None)}, {since(now - one.at)} ago"
+    head = f"{shown}, since {clock_time(one.at, tz)}, {since(now - one.at)} ago"
     use = f"{numeral(one.events)} events" + (f", {numeral(one.tokens)} tokens" if one.tokens else "")
     told: list[tuple[Clean, Tone]] = [(Clean(head), "attention"), (Clean(f"  use        {use}"), "plain")]
     told += _each("asks", [f"{_name(store, r.owner)}: {r.request}" for r in one.requests], "attention")

@@ -10,9 +10,12 @@ from watchfloor.text import NOTHING, Clean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from console.fleet.state import Source
     from console.fleet.store import Store
     from console.journal.journal import Journal
 
+SETTLE_MS: Final = 2_000
+"""After contact, before what is known of it is compared: its greeting and list are on their way."""
 SEE_MS: Final = 30_000
 """How often it is written down how sessions are: a console that is killed has looked until then at most."""
 
@@ -55,7 +58,7 @@ class Away:
             if source.lost_since is not None:
                 if name not in self._left and source.welcomed:
                     self._left[name] = marks(self._store, name, source.lost_since)
-            elif source.live and source.listed and not source.behind:
+            elif self._caught_up(source, now):
                 if (left := self._left.pop(name, None)) is not None:
                     found = digest(self._store, name, left, now)
                     if now - found.at >= AWAY_MS:
@@ -69,6 +72,10 @@ class Away:
         for name, source in self._store.sources.items():
             if source.live and source.listed and name not in self._left:
                 self._see(name, now)
+
+    def _caught_up(self, source: Source, now: int) -> bool:
+        """Is all known that the source told first on this connection?"""
+        return source.live and source.listed and not source.behind and now - source.contact_since >= SETTLE_MS
 
     def _see(self, name: str, now: int) -> None:
         self._seen_at[name] = now

@@ -189,7 +189,7 @@ class Elsewhere:
         if not told:
             self._floor.say("nothing has happened that was not seen here")
             return
-        self._floor.ask(since_ask(self._hub.fleet, told, self._clock()))
+        self._floor.ask(since_ask(self._hub.fleet, told, self._clock(), self._tz))
         self._hub.absence_read()
 
     def open_command_line(self) -> None:

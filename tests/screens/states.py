@@ -9,6 +9,7 @@ from typing import Any, Final
 from textual.pilot import Pilot
 
 from console.app import Watchfloor
+from console.fleet.absence import marks
 from console.fleet.facts import ContactFact, FaultFact, RequestKey, SessionKey
 from tests.screens.dialogs import DIALOGS
 from tests.screens.stage import Clock, StagedHost, shown
@@ -302,6 +303,27 @@ async def _inspect(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     await pilot.pause()
 
 
+async def _away(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    """An earlier console has left its fleet five hours ago, when there was less of it."""
+    fleet(app, clock)
+    for name, source in app.hub.fleet.sources.items():
+        source.listed, source.pos = True, source.head
+        left = {}
+        for n, (id, one) in enumerate(marks(app.hub.fleet, name, clock.now - 5 * 3_600_000).items()):
+            if n % 4 != 3:
+                left[id] = one._replace(lifecycle="running", head=0, requests=frozenset(), tokens=one.tokens // 3)
+        app.hub._away.remember(name, left)
+    app.hub._away.tick(clock.now + 10_000)
+    app.take(app.hub.fleet.clock_set(0))
+    await shown(pilot, app)
+
+
+async def _since(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    await _away(app, clock, pilot)
+    await pilot.press("W")
+    await shown(pilot, app)
+
+
 async def _command(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     fleet(app, clock)
     await shown(pilot, app)
@@ -328,6 +350,8 @@ STATES: Final[Mapping[str, State]] = {
     "help": _help,
     "sources": _sources,
     "inspect": _inspect,
+    "away": _away,
+    "since": _since,
     "command": _command,
     **DIALOGS,
 }
