@@ -273,6 +273,33 @@ async def test_races_between_what_was_shown_and_the_key_decide_nothing_else(desk
     assert desk.stage.sent
 
 
+async def test_what_is_masked_is_shown_by_a_key_that_is_written_down_and_approved_unseen_only_knowingly(
+    desk: Desk, tmp_path: Path
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    desk.host.session()
+    desk.host.ask(text=f"deploy --token {secret}", call=None, options=BOTH)
+    await desk.open()
+    await desk.press("enter", "a")
+    assert desk.sent == []
+    assert "is masked" in desk.drawer
+    await desk.press("escape", "e")
+    assert secret in "\n".join(lines(desk.screen.query_one(RequestCard)))
+    written = "".join(path.read_text() for path in (tmp_path / "audit").glob("*.jsonl"))
+    assert '"what":"revealed"' in written
+    assert secret not in written
+    await desk.press("a")
+    assert desk.sent == [("r1", "yes")]
+
+
+async def test_the_figures_are_a_page_of_their_own(desk: Desk) -> None:
+    harmless(desk.host, 1)
+    await desk.open()
+    await desk.press("enter", "a", "U")
+    await desk.stage.console.until(lambda: "keys too early" in desk.drawer, "the figures")
+    assert "decisions         1" in desk.drawer
+
+
 # --- several -------------------------------------------------------------------------------
 
 
