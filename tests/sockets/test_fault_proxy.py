@@ -85,7 +85,7 @@ async def test_a_slow_reader_is_told_what_it_was_not_sent_and_fetches_it() -> No
                 assert len(screen.events.get("loud", ())) < 1_000, "it was slow"
                 proxy.faults = Faults()
                 log = host.core.log
-                await screen.until(lambda: len(screen.events["loud"]) == log.head("loud"))
+                await screen.until(lambda: len(screen.events.get("loud", ())) == log.head("loud"))
             assert screen.pages > 0, "a part of it came as pages of the history"
             whole(host, screen)
             said = [event for event in screen.events["loud"].values() if isinstance(event, Message)]
