@@ -47,9 +47,9 @@ ANSWER_TIMEOUT_S: Final = 10.0
 SLICE_S: Final = 0.004
 REST_S: Final = 0.001
 TURNS: Final = 24
-"""After a slice of work comes a rest: a full queue never yields. It lasts a moment, in which other threads work, and then
-so many turns of the event loop: a key takes a dozen of them until it is painted, and one at a time between two slices
-would starve it. Where nobody has anything to do a turn takes next to nothing."""
+"""After a slice of work comes a rest: a full queue never yields. It lasts a moment, in which other threads work, and
+then so many turns of the event loop: a key takes a dozen of them until it is painted, and one at a time between two
+slices would starve it. Where nobody has anything to do a turn takes next to nothing."""
 FETCH: Final = 256
 """Frames that are read ahead of being decoded."""
 CLOSE_TIMEOUT_S: Final = 1.0
