@@ -24,6 +24,8 @@ _log = logging.getLogger(__name__)
 
 LOST: Final = 128 + signal.SIGHUP
 """Status of a console that ended because its terminal did."""
+ENDS_BY: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that end the console in good order: by default they would leave the terminal as the toolkit has set it."""
 ENDS_IN_S: Final = 4.0
 """Seconds that an end asked for by a signal may take before it is forced."""
 _PARTS_IN_S: Final = 3.5
@@ -91,7 +93,7 @@ class Lifeline:
         for exported in ("COLUMNS", "LINES"):
             # The toolkit would believe these more than the terminal, which may be another one than they tell of.
             os.environ.pop(exported, None)
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in ENDS_BY:
             signal.signal(number, self._asked)
         self._excepthook = threading.excepthook
         threading.excepthook = self._thread_died
@@ -104,7 +106,7 @@ class Lifeline:
         self._over.set()
         self._held = None
         threading.excepthook = self._excepthook
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in ENDS_BY:
             signal.signal(number, signal.SIG_DFL)
 
     @property

@@ -148,7 +148,7 @@ def test_a_terminal_that_was_left_in_a_bad_way_is_taken_all_the_same(env: dict[s
         terminal.wait_for("127.0.0.1:9 lost", SLOW_S)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_a_console_that_waits_for_its_terminal(
     env: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
