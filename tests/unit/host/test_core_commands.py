@@ -10,10 +10,11 @@ import pytest
 from tests.unit.host.glass import OBSERVER, Glass
 from tests.unit.host.puppet import approval
 from watchfloor.host.effects import Tell
+from watchfloor.host.mailbox import MOST_TEXT, MOST_WAITING, Mailbox
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Error, ErrorCode, Outcome, Recall, RequestFrame
 from watchfloor.protocol.model import Capabilities, NoOptions
-from watchfloor.words import OptionKind, OutcomeKind, Primitive
+from watchfloor.words import Delivery, OptionKind, OutcomeKind, Primitive
 
 DOS: dict[str, dict[str, Any]] = {
     "send": {"text": "x"},
@@ -300,3 +301,33 @@ def test_the_text_of_an_answer_is_not_in_the_trail() -> None:
 
 
 # --- frames that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("most", "text"), [("MOST_WAITING", "x"), ("MOST_TEXT", "x" * (MOST_TEXT // 8))], ids=["many", "much"]
+)
+def test_a_mailbox_takes_no_more_from_outside_than_it_can_hold(most: str, text: str) -> None:
+    glass = Glass()
+    glass.add()
+    glass.connect("c")
+    fits = MOST_WAITING if most == "MOST_WAITING" else MOST_TEXT // len(text)
+    mailbox = glass.core.session("s1").mailbox
+    for _ in range(fits - 1):
+        mailbox.post(text, by="c", delivery=Delivery.QUEUED)
+    assert glass.command("c", "s1", do("send", text=text)).outcome is OutcomeKind.APPLIED
+    waiting = mailbox.waiting()
+    outcome = glass.command("c", "s1", do("send", text=text))
+    assert outcome.outcome is OutcomeKind.REFUSED
+    assert "too many messages wait" in (outcome.reason or "")
+    assert mailbox.waiting() == waiting
+    mailbox.empty()
+    assert glass.command("c", "s1", do("send", text=text)).outcome is OutcomeKind.APPLIED
+
+
+def test_messages_that_have_ended_are_forgotten_before_their_texts_fill_the_memory() -> None:
+    mailbox = Mailbox()
+    for _ in range(20):
+        mailbox.post("x" * (MOST_TEXT // 8), by="c", delivery=Delivery.QUEUED)
+        mailbox.begin_turn()
+        mailbox.end_turn()
+    assert [letter.item.ref for letter in mailbox.letters()] == [f"#{number}" for number in range(13, 21)]

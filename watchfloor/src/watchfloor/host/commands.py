@@ -33,6 +33,8 @@ REMEMBERED: Final = 10_000
 """Commands whose outcome is kept, and as many of which it was said that they never came."""
 _LATE: Final = "it came only after a recall was answered that it had not: it was not carried out"
 
+_FULL: Final = "too many messages wait for this session already: send it once it has read some"
+
 
 class Outcomes:
     """What became of the commands that this host took, as far as it remembers.
@@ -108,6 +110,8 @@ def execute(core: HostedSession, command: Command, by: str, now: int, between: B
     if (unmeant := _unmeant(core, command.do)) is not None:
         return Handled(OutcomeKind.INVALID, reason=unmeant)
     if isinstance(core, SessionCore):
+        if isinstance(command.do, DoSend) and core.mailbox.full(command.do.text):
+            return Handled(OutcomeKind.REFUSED, reason=_FULL)
         return carry_out(core, command.do, by, now, between)
     return core.command(command.do, by, now)
 

@@ -20,6 +20,10 @@ from watchfloor.words import Delivery
 
 REMEMBERED: Final = 1000
 """Messages of a session that are still known after their end."""
+MOST_WAITING: Final = 1000
+MOST_TEXT: Final = 16 * 1024 * 1024
+"""Messages, and characters of them, that may wait for a session before operators can send it no more; beyond so many
+characters fewer than `REMEMBERED` are still known."""
 
 
 @dataclass(slots=True)
@@ -109,10 +113,15 @@ class Mailbox:
     def _remember(self, letter: Letter) -> None:
         self._known[letter.item.ref] = letter
         excess = len(self._known) - REMEMBERED
-        if excess > 0:
-            at_work = {one.item.ref for one in (*self._waiting, *self._turn)}
-            for ref in [ref for ref in self._known if ref not in at_work][:excess]:
-                del self._known[ref]
+        too_much = _characters(self._known.values()) - MOST_TEXT
+        if excess <= 0 and too_much <= 0:
+            return
+        at_work = {one.item.ref for one in (*self._waiting, *self._turn)}
+        for ref in [ref for ref in self._known if ref not in at_work]:
+            if excess <= 0 and too_much <= 0:
+                break
+            forgotten = self._known.pop(ref)
+            excess, too_much = excess - 1, too_much - _characters([forgotten])
 
     def letter(self, ref: str) -> Letter:
         """The message with this ref, "#3" or "3". Raises NoSuchRef."""
@@ -147,6 +156,10 @@ class Mailbox:
     @property
     def view(self) -> MailboxView:
         return MailboxView(queued=len(self._waiting), refs=self._refs)
+
+    def full(self, text: str) -> bool:
+        """Does so much wait already that somebody outside has to wait before this one is taken in?"""
+        return len(self._waiting) >= MOST_WAITING or _characters(self._waiting) + len(text) > MOST_TEXT
 
     @property
     def waits(self) -> bool:
@@ -190,6 +203,10 @@ class Mailbox:
         """Take all waiting letters out of the queue."""
         letters, self._waiting = self._waiting, []
         return letters
+
+
+def _characters(letters: Iterable[Letter]) -> int:
+    return sum(len(letter.item.text) for letter in letters)
 
 
 def _ended(item: MailItem) -> Letter:
