@@ -20,6 +20,7 @@ from widgets.painting import Painted, strip_of
 
 _SUBMIT = "enter"
 _CANCEL = "escape"
+_BACK = "shift+tab"
 _NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
 
 
@@ -178,6 +179,18 @@ class TextPrompt(Vertical):
         def control(self) -> TextPrompt:
             return self.prompt
 
+    class Back(Message):
+        """What was asked before is wanted once more. `text` is what had been written; the prompt is still open."""
+
+        def __init__(self, prompt: TextPrompt, text: str) -> None:
+            super().__init__()
+            self.prompt = prompt
+            self.text = text
+
+        @property
+        def control(self) -> TextPrompt:
+            return self.prompt
+
     def __init__(
         self,
         *,
@@ -198,6 +211,7 @@ class TextPrompt(Vertical):
         self._secret = _Secret(password=True)
         self._secret.cursor_blink = False
         self._is_secret = False
+        self._goes_back = False
         self._before: Widget | None = None
 
     def compose(self) -> ComposeResult:
@@ -227,6 +241,8 @@ class TextPrompt(Vertical):
         initial: Clean | None = None,
         secret: bool = False,
         enter: Clean = Clean("sends"),  # noqa: B008 - an immutable text
+        anew: bool = False,
+        back: bool = False,
     ) -> None:
         """Show the prompt, empty or with `initial`, and take the focus.
 
@@ -235,12 +251,17 @@ class TextPrompt(Vertical):
             initial: The text to begin with.
             secret: Do not show what is written; one line only.
             enter: What enter does.
+            anew: Select the text to begin with, so that what is typed stands in its place.
+            back: Tell of the key that wants what was asked before.
         """
         if not self.is_open:
             self._before = self.screen.focused
         self._is_secret = secret
         # ctrl+j is the one key for a line break that every terminal can send.
-        self._label.say(label, f"enter {enter}  esc leaves" + ("" if secret else "  ctrl+j new line"))
+        keys = [f"enter {enter}", "esc leaves"]
+        keys += ["shift+tab one back"] if back else []
+        keys += [] if secret else ["ctrl+j new line"]
+        self._label.say(label, "  ".join(keys))
         self._area.display = not secret
         self._secret.display = secret
         self._area.text = "" if secret else (initial or "")
@@ -251,6 +272,9 @@ class TextPrompt(Vertical):
         self.screen.set_focus(self._secret if secret else self._area, scroll_visible=False)
         self._area.move_cursor(self._area.document.end)
         self._secret.cursor_position = len(self._secret.value)
+        self._goes_back = back
+        if anew:
+            self._area.select_all()
 
     def close(self) -> None:
         """Hide the prompt, forget what was written and give the focus back."""
@@ -272,6 +296,9 @@ class TextPrompt(Vertical):
             text = self.text
             self.close()
             self.post_message(self.Cancelled(self, text))
+        elif event.key == _BACK:
+            if self._goes_back:
+                self.post_message(self.Back(self, self.text))
         elif event.key in _NEW_LINE and not self._is_secret:
             self._area.replace("\n", *self._area.selection, maintain_selection_offset=False)
         else:

@@ -81,5 +81,6 @@ def _fields(desk: Desk, session: Session, request: Request, fields: Sequence[Fie
             ended=ended(request),
             whose=(request.key, request.digest),
             taken=desk.entered,
+            sums=True,
         ),
     )

@@ -14,7 +14,8 @@ from widgets.tones import Segment, Tone
 class Choice:
     """One thing to choose. `value` goes back exactly as it is; `key` is the printable key that chooses it at once.
 
-    `also` holds further keys that do, not shown. `blocked` says why it cannot be chosen; "" where it can.
+    `also` holds further keys that do, not shown. `blocked` says why it cannot be chosen; "" where it can. `kept`: once
+    chosen it is what stands there when the same is asked again.
     """
 
     value: str
@@ -24,13 +25,16 @@ class Choice:
     tone: Tone = "plain"
     blocked: Clean = NOTHING
     also: str = ""
+    kept: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class TextBox:
-    """A line of text to be written. `check` says what is wrong with it, or "". A secret one shows no character."""
+    """A line of text to be written. `check` says what is wrong with it, or "". A secret one shows no character.
+    `anew`: what is left from before is selected, so that what is typed stands in its place."""
 
     secret: bool = False
+    anew: bool = False
     check: Callable[[str], Clean] = lambda text: NOTHING
 
 
@@ -58,6 +62,8 @@ class Ask:
     not fall through to what lies below. `name` lets the screen tell one question from another. `draft` names what a
     text left unsent belongs to: the same question asked again begins with it, until somebody says that it was sent.
     `needed`: of several at least one has to be marked. `anywhere`: may be given even where nothing can be read.
+    `picks`: a choice's key only puts the cursor on it, and only while nothing else is typed; enter takes it. `at`: the
+    value of the choice that the cursor begins on; "" for none. `back`: asks again for what was asked before this.
     """
 
     title: tuple[Segment, ...]
@@ -74,3 +80,6 @@ class Ask:
     name: str = ""
     draft: Hashable = None
     anywhere: bool = False
+    picks: bool = False
+    at: str = ""
+    back: Callable[[], None] | None = None

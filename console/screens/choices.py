@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar, Final
 
 from rich.style import Style
@@ -10,13 +10,14 @@ from textual import events
 from textual.strip import Strip
 
 from console.screens.asking import Ask, Choice
-from watchfloor.text import Clean
+from watchfloor.text import Clean, clean_line
 from widgets.cells import fit, wrap
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import LineView, strip_of, tone_classes, tone_css
 from widgets.tones import Segment
 
 _KEY: Final = 6
+_LINE_MOST: Final = 60
 
 
 class Choices(LineView):
@@ -78,6 +79,8 @@ class Choices(LineView):
         self._choices: Sequence[Choice] = ()
         self._walks = False
         self._many = False
+        self._picks = False
+        self._line = ""
         self._at: int | None = None
         self._marked: set[int] = set()
         self._lines: list[tuple[int | None, list[tuple[str, str]]]] = []
@@ -98,13 +101,30 @@ class Choices(LineView):
             "end": self.action_scroll_end,
         }
 
-    def show(self, ask: Ask | None) -> None:
-        """Take up a question, or none; nothing is chosen in advance."""
+    @property
+    def line(self) -> Clean:
+        """What was typed where a choice's key only puts the cursor on it."""
+        return clean_line(self._line)
+
+    @property
+    def at(self) -> Choice | None:
+        """What the cursor is on."""
+        return self._choices[self._at] if self._at is not None else None
+
+    def marked(self) -> list[Choice]:
+        """What is marked, in its order."""
+        return [self._choices[place] for place in sorted(self._marked)]
+
+    def show(self, ask: Ask | None, marked: Collection[str] = ()) -> None:
+        """Take up a question, or none; nothing is chosen in advance but what the question says, and these by their
+        labels are marked."""
         self._about, self._choices = (ask.about, ask.choices) if ask else ((), ())
         self._walks = ask is not None and (ask.cursor or ask.many)
         self._many = ask is not None and ask.many
-        self._at = None
-        self._marked.clear()
+        self._picks, self._line = ask is not None and ask.picks, ""
+        values = [choice.value for choice in self._choices]
+        self._at = values.index(ask.at) if ask is not None and ask.at in values else None
+        self._marked = {at for at, choice in enumerate(self._choices) if self._many and choice.label in marked}
         self._read.clear()
         self._arrange()
         self.jump(0)
@@ -127,6 +147,11 @@ class Choices(LineView):
     def on_key(self, event: events.Key) -> None:
         """A choice's own key takes it; with marks it turns its mark."""
         self._pressed()
+        if self._picks and (event.is_printable or event.key in ("backspace", "ctrl+u")):
+            self._type(event)
+            event.stop()
+            event.prevent_default()
+            return
         for place, choice in enumerate(self._choices):
             if event.character and event.character in (choice.key, *choice.also):
                 self._choose(place)
@@ -139,13 +164,25 @@ class Choices(LineView):
         event.stop()
         event.prevent_default()
 
+    def _type(self, event: events.Key) -> None:
+        """Keep what is typed as a line: a sentence is no choice, whatever letter it begins with."""
+        if event.is_printable and event.character is not None:
+            self._line = (self._line + event.character)[:_LINE_MOST]
+        else:
+            self._line = self._line[:-1] if event.key == "backspace" else ""
+        keys = [(choice.key, *choice.also) for choice in self._choices]
+        self._at = next((at for at, mine in enumerate(keys) if self._line and self._line in mine), None)
+        if self._at is not None:
+            self._reveal(self._at)
+        self._arrange()
+
     def _move(self, by: int) -> None:
         """Move the cursor; the first move comes in from the edge."""
         if not self._walks or not self._choices:
             self.jump(self.scroll_offset.y + by)
             return
         last = len(self._choices) - 1
-        entry = 0 if by > 0 else last
+        entry, self._line = 0 if by > 0 else last, ""
         self._at = entry if self._at is None else max(0, min(last, self._at + by))
         self._reveal(self._at)
         self._arrange()
@@ -162,6 +199,8 @@ class Choices(LineView):
             self._give(tuple(sorted(self._marked)))
         elif self._at is not None:
             self._choose(self._at)
+        elif self._picks:
+            self._give(())
 
     def _choose(self, place: int) -> None:
         if not self._in_sight(place):

@@ -7,6 +7,7 @@ one would be painted whole at every change.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
 from textual import on
@@ -30,6 +31,7 @@ from widgets.tones import Segment
 
 _MOST_SHARE: Final = 0.6
 _DRAFTS_MOST: Final = 64
+_AND: Final = ", "
 
 
 class _Says(NamedTuple):
@@ -54,7 +56,8 @@ class Drawer(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel", show=False),
         # The focus has nowhere else to go while something is asked.
-        Binding("tab,shift+tab", "stay", "Stay", show=False),
+        Binding("tab", "stay", "Stay", show=False),
+        Binding("shift+tab", "back", "Back", show=False),
     ]
 
     class Closed(Message):
@@ -83,7 +86,7 @@ class Drawer(Vertical):
 
     def compose(self) -> ComposeResult:
         yield StatusBar(id="drawer-title", marks=self._marks)
-        yield Choices(self._taken, self._unread, self._quiet.pressed, id="drawer-choices", marks=self._marks)
+        yield Choices(self._taken, self._unread, self._pressed, id="drawer-choices", marks=self._marks)
         yield TextPrompt(id="drawer-text", marks=self._marks)
         yield StatusBar(id="drawer-hint", marks=self._marks)
 
@@ -120,14 +123,24 @@ class Drawer(Vertical):
         prompt, choices = self.query_one(TextPrompt), self.query_one(Choices)
         if prompt.is_open:
             prompt.close()
-        choices.show(ask)
+        if ask.text is None and written:
+            # What was chosen and not sent, by its label.
+            ask = replace(ask, at=next((one.value for one in ask.choices if one.label == written), ask.at))
+        choices.show(ask, written.split(_AND))
         self.add_class("-open")
         self.fit_height()
         self.refresh_drawer()
         if ask.text is None:
             self.screen.set_focus(choices, scroll_visible=False)
         else:
-            prompt.ask(_joined(ask.title), initial=Clean(written), secret=ask.text.secret, enter=ask.enter)
+            prompt.ask(
+                _joined(ask.title),
+                initial=Clean(written),
+                secret=ask.text.secret,
+                enter=ask.enter,
+                anew=ask.text.anew and not self._problem,
+                back=ask.back is not None,
+            )
 
     def fit_height(self) -> None:
         """Give the question the lines that it needs, up to a share of the screen."""
@@ -152,18 +165,28 @@ class Drawer(Vertical):
 
     def _hint(self, ask: Ask) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
         leave: Segment = (Clean("esc  leave it" if ask.choices or ask.text else "esc  close it"), "quiet")
+        if ask.back is not None:
+            leave = Clean(f"shift+tab  one back, {leave[0]}"), leave[1]
         ended = ask.ended()
         if ended:
             return ((Clean(f"{ended}: nothing can be sent any more"), "attention"),), (leave,)
+        choices = self.query_one(Choices)
+        if choices.line and choices.at is None:
+            keys = " or ".join(choice.key for choice in ask.choices if choice.key)
+            said = f'"{choices.line}" is none of the choices: only {keys}, alone; backspace takes it back'
+            return ((Clean(said), "attention"),), (leave,)
         if self._problem:
             return ((self._problem, "attention"),), (leave,)
         if ask.text is not None:
             return (), ()
         if ask.many:
             say = f"space marks, enter  {ask.enter}"
+        elif ask.picks:
+            taken = f"takes {choices.at.label}, {ask.enter}" if choices.at is not None else ask.enter
+            say = f"its key or arrows, then enter  {taken}"
         elif ask.cursor:
             say = f"its key, or arrows and enter  {ask.enter}"
-        elif ask.choices and (below := self.query_one(Choices).below):
+        elif ask.choices and (below := choices.below):
             say = f"{' or '.join(below)} stands further down: space shows it"
         elif ask.choices:
             say = "press the key of your choice"
@@ -176,6 +199,22 @@ class Drawer(Vertical):
     def action_cancel(self) -> None:
         """Close without an answer."""
         self.close()
+
+    def action_back(self) -> None:
+        """Ask for what was asked before this, if there was anything."""
+        ask = self._ask
+        if ask is not None and ask.back is not None:
+            self._keep_chosen(ask, self.query_one(Choices).marked() if ask.many else [])
+            ask.back()
+
+    @on(TextPrompt.Back)
+    def _wanted_back(self, event: TextPrompt.Back) -> None:
+        event.stop()
+        if event.prompt.typed:
+            self._quiet.broken()
+        if self._ask is not None and self._ask.back is not None:
+            self._keep(event.text)
+            self._ask.back()
 
     def action_stay(self) -> None:
         """Keep the focus."""
@@ -208,14 +247,22 @@ class Drawer(Vertical):
         ask = self._ask
         if ask is None or ask.draft is None or ask.text is None or ask.text.secret:
             return
-        self._drafts.pop(ask.draft, None)
-        if written.strip():
-            self._drafts[ask.draft] = written
+        self._put(ask.draft, written)
+
+    def _keep_chosen(self, ask: Ask, chosen: Sequence[Choice]) -> None:
+        kept = [choice.label for choice in chosen if choice.kept]
+        if ask.draft is not None and ask.text is None and kept:
+            self._put(ask.draft, _AND.join(kept))
+
+    def _put(self, draft: Hashable, text: str) -> None:
+        self._drafts.pop(draft, None)
+        if text.strip():
+            self._drafts[draft] = text
             if len(self._drafts) > _DRAFTS_MOST:
                 del self._drafts[next(iter(self._drafts))]
 
     def begun(self, whose: tuple[Hashable, ...]) -> dict[str, str]:
-        """The texts that are kept for the fields of a form, by their names; see `console.screens.form`."""
+        """What is kept for the fields of a form, by their names; see `console.screens.form`."""
         return {
             draft[0]: text
             for draft, text in self._drafts.items()
@@ -242,7 +289,13 @@ class Drawer(Vertical):
         if self._problem or ask.ended():
             self.refresh_drawer()
         else:
+            self._keep_chosen(ask, chosen)
             self._give(ask, Answer(values=tuple(choice.value for choice in chosen)))
+
+    def _pressed(self) -> None:
+        # What was wrong with the key before says nothing of this one.
+        self._problem = NOTHING
+        self._quiet.pressed()
 
     def _wrong(self, ask: Ask, chosen: Sequence[Choice]) -> Clean:
         """Why this cannot be taken."""
@@ -253,6 +306,8 @@ class Drawer(Vertical):
         if not self.armed:
             # A key typed ahead was meant for something else.
             return Clean("too soon: again")
+        if ask.picks and not chosen:
+            return Clean("nothing is chosen: its key or an arrow first, then enter")
         if ask.needed and not chosen:
             return Clean("an answer is required: mark one at least")
         return next((choice.blocked for choice in chosen if choice.blocked), NOTHING)
@@ -279,9 +334,13 @@ class Drawer(Vertical):
                 self._quiet.broken()
             self._keep(prompt.text)
             prompt.close()
+        choices = self.query_one(Choices)
+        if choices.line and choices.at is None:
+            # A text was begun: what is typed on behind it is no key.
+            self._quiet.broken()
         self._ask = None
         self._problem = NOTHING
-        self.query_one(Choices).show(None)
+        choices.show(None)
         self.remove_class("-open")
         back, self._back = self._back, None
         self.screen.set_focus(back if back is not None and back.is_attached and back.focusable else None)

@@ -11,11 +11,12 @@ from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.deciding import choice_keys
 from console.screens.desk import Desk
 from console.screens.steering import written
-from watchfloor.text import NOTHING, Clean
+from watchfloor.text import NOTHING, Clean, clean_line
 from widgets.tones import Segment
 
 _WRITE: Final = "write"
 _SKIP: Final = "skip"
+_SEND: Final = "send"
 """Ours among the choices of a field; the field's own go by their place, so that no source can send one of these."""
 
 _NO_MORE: Final = Clean("answers")
@@ -28,7 +29,8 @@ class Form:
     `title` is put before each field's label; `done` gets the values by the fields' names, without those that were left
     open, and the drafts that they were written in; `ended` says why nothing can be given any more; `whose` tells the
     drafts of this form from those of another; `taken` is told of each value in words as it is given, of a secret one
-    too; `last` says what enter does at the last field.
+    too; `last` says what enter does at the last field; `sums`: of several fields all is shown once more before it is
+    done.
     """
 
     fields: Sequence[FieldFact]
@@ -39,6 +41,7 @@ class Form:
     taken: Callable[[str, str], None] = lambda name, value: None
     about: tuple[Segment, ...] = ()
     last: Clean = _NO_MORE
+    sums: bool = False
 
     def draft(self, field: FieldFact) -> Hashable:
         """What a text that was written for the field and not sent belongs to."""
@@ -49,14 +52,15 @@ def fill_in(desk: Desk, form: Form, at: int = 0, given: Mapping[str, Any] | None
     """Ask for field `at` and those behind it; behind the last one the form is done."""
     given, fields = given or {}, form.fields
     if at == len(fields):
-        form.done(dict(given), [form.draft(field) for field in fields])
+        _end(desk, form, given)
         return
     field = fields[at]
     place = f" ({at + 1} of {len(fields)})" if len(fields) > 1 else ""
 
     def take(value: Any) -> None:
-        rest = dict(given) if value is None else {**given, field.name: value}
+        rest = {name: one for name, one in given.items() if name != field.name}
         if value is not None:
+            rest[field.name] = value
             form.taken(field.name, shown_value(value))
         fill_in(desk, form, at + 1, rest)
 
@@ -65,11 +69,51 @@ def fill_in(desk: Desk, form: Form, at: int = 0, given: Mapping[str, Any] | None
         field=field,
         take=take,
         ended=form.ended,
-        enter=form.last if at + 1 == len(fields) else Clean("goes on"),
+        enter=form.last if at + 1 == len(fields) and not _shows_sum(form) else Clean("goes on"),
         draft=form.draft(field),
         about=form.about,
+        back=(lambda: fill_in(desk, form, at - 1, given)) if at else None,
+        several=len(fields) > 1,
     )
     desk.ask(_FIELDS.get(field.type, _text_field)(asked, desk))
+
+
+def _shows_sum(form: Form) -> bool:
+    return form.sums and len(form.fields) > 1
+
+
+def _end(desk: Desk, form: Form, given: Mapping[str, Any]) -> None:
+    drafts = [form.draft(field) for field in form.fields]
+    if not _shows_sum(form):
+        form.done(dict(given), drafts)
+        return
+    told = "; ".join(_told(field, given) for field in form.fields)
+    desk.ask(
+        Ask(
+            title=((form.title("all of it"), "plain"),),
+            about=((Clean(f"enter sends: {told}"), "attention"),),
+            choices=(Choice(_SEND, Clean("y"), Clean("send it")),),
+            picks=True,
+            cursor=True,
+            at=_SEND,
+            enter=form.last,
+            then=lambda _: form.done(dict(given), drafts),
+            ended=form.ended,
+            back=lambda: fill_in(desk, form, len(form.fields) - 1, given),
+        )
+    )
+
+
+def _told(field: FieldFact, given: Mapping[str, Any]) -> str:
+    label = field.label or clean_line(field.name)
+    if field.name not in given:
+        return f"{label} left open"
+    if field.type == "secret":
+        return f"{label} given, not shown"
+    value = given[field.name]
+    labels = {choice.value: choice.label for choice in field.choices}
+    values = [labels.get(one, clean_line(shown_value(one))) for one in (value if isinstance(value, list) else [value])]
+    return f"{label} {', '.join(values) or 'none'}"
 
 
 def shown_value(value: Any) -> str:
@@ -90,6 +134,9 @@ class _Asked:
     enter: Clean
     draft: Hashable
     about: tuple[Segment, ...]
+    back: Callable[[], None] | None
+    several: bool
+    """Are there other fields? Then a text may be typed that was meant for one of them."""
 
 
 def _text_field(asked: _Asked, desk: Desk) -> Ask:
@@ -97,11 +144,12 @@ def _text_field(asked: _Asked, desk: Desk) -> Ask:
     return Ask(
         title=asked.title,
         about=asked.about,
-        text=TextBox(secret=asked.field.type == "secret", check=check),
+        text=TextBox(secret=asked.field.type == "secret", anew=True, check=check),
         enter=asked.enter,
         then=lambda given: asked.take(given.text if given.text or asked.field.required else None),
         ended=asked.ended,
         draft=asked.draft,
+        back=asked.back,
     )
 
 
@@ -116,11 +164,12 @@ def _number_field(asked: _Asked, desk: Desk) -> Ask:
     return Ask(
         title=asked.title,
         about=asked.about,
-        text=TextBox(check=check),
+        text=TextBox(anew=True, check=check),
         enter=asked.enter,
         then=lambda given: asked.take(_number(given.text)),
         ended=asked.ended,
         draft=asked.draft,
+        back=asked.back,
     )
 
 
@@ -131,9 +180,12 @@ def _bool_field(asked: _Asked, desk: Desk) -> Ask:
         about=asked.about,
         choices=(*choices, *_skip(asked.field)),
         cursor=True,
+        picks=True,
         enter=asked.enter,
         then=lambda given: asked.take({"yes": True, "no": False}.get(given.values[0])),
         ended=asked.ended,
+        draft=asked.draft,
+        back=asked.back,
     )
 
 
@@ -143,7 +195,7 @@ def _choice_field(asked: _Asked, desk: Desk) -> Ask:
     if field.free_text:
         # The card counts it among the choices.
         key = choice_keys(len(choices) + 1)[-1]
-        choices.append(Choice(_WRITE, Clean(key or "o"), Clean("something else, in words"), also="o"))
+        choices.append(Choice(_WRITE, Clean(key or "o"), Clean("something else, in words"), also="o", kept=False))
 
     def then(given: Answer) -> None:
         value = given.values[0]
@@ -157,9 +209,12 @@ def _choice_field(asked: _Asked, desk: Desk) -> Ask:
         about=asked.about,
         choices=(*choices, *_skip(field)),
         cursor=True,
+        picks=asked.several,
         enter=asked.enter,
         then=then,
         ended=asked.ended,
+        draft=asked.draft,
+        back=asked.back,
     )
 
 
@@ -173,6 +228,8 @@ def _many_field(asked: _Asked, desk: Desk) -> Ask:
         enter=asked.enter,
         then=lambda given: asked.take([asked.field.choices[int(place)].value for place in given.values]),
         ended=asked.ended,
+        draft=asked.draft,
+        back=asked.back,
     )
 
 

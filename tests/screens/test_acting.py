@@ -83,7 +83,7 @@ async def test_each_kind_of_field_is_filled_in_and_shown_before_it_is_sent(stage
     assert "Deploy it: s1 (local), attempt 2" in stage.console.asking
     assert "Branch (1 of 6)" in stage.console.asking
     assert "puts it before users" in stage.console.asking
-    await press(stage, "1")
+    await press(stage, "1", "enter")
     await press(stage, "1", "2", "enter")
     await write(stage, "on a Monday")
     await write(stage, "hush")
@@ -92,7 +92,7 @@ async def test_each_kind_of_field_is_filled_in_and_shown_before_it_is_sent(stage
     assert "a number is wanted" in stage.console.asking
     await press(stage, "ctrl+u")
     await write(stage, "3")
-    await press(stage, "y")
+    await press(stage, "y", "enter")
     asking = stage.console.asking
     assert "act on s1 (local), attempt 2?" in asking
     for line in (
@@ -140,7 +140,7 @@ async def test_what_may_be_left_open_is_left_out(stage: Stage) -> None:
     await stage.show()
     await press(stage, "m", "1")
     await write(stage, "")
-    await press(stage, "minus")
+    await press(stage, "minus", "enter")
     assert "Note: left open" in stage.console.asking
     await press(stage, "y")
     assert [sent.extra for sent in stage.sent] == [{"act": "deploy", "fields": {}}]

@@ -15,6 +15,7 @@ from tests.screens.staged import ALLOW, DENY, WIDE, Stage, staged
 from tests.screens.widget_kit import lines
 from watchfloor.protocol import model as m
 from watchfloor.words import Contact, OptionKind, Primitive, Scope
+from widgets.request_card import RequestCard
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ async def test_who_types_on_behind_a_text_box_decides_nothing(stage: Stage, end:
     assert stage.console.asking == ""
     assert "you were writing just now: keys act again 0.7 s after" in stage.said
     await stage.show(ms=QUIET_MS)
-    assert "you were writing" not in stage.said
+    assert "you were writing" in stage.said, "it can still be read when the pause is over"
     await stage.press("a")
     assert [intent.option for intent in stage.sent][-1:] == ["yes"]
 
@@ -202,10 +203,18 @@ async def test_a_choice_behind_a_text_waits_for_the_pause_as_well(stage: Stage) 
     await stage.show(ms=1_000)
     await stage.press("o", *"because", "enter")
     await type_on(stage, "of yesterday y")
+    assert '"of yesterday y" is none of the choices: only y or n, alone' in stage.console.asking
+    await stage.press("ctrl+u", "y", "enter")
     assert "you were writing just now" in stage.console.asking
     assert not stage.sent
     await stage.show(ms=QUIET_MS)
-    await stage.press("y")
+    await stage.press("enter")
+    assert "enter sends: Why because; Sure yes" in stage.console.asking
+    await stage.press("enter")
+    assert "too soon: again" in stage.console.asking
+    assert not stage.sent
+    await stage.show(ms=QUIET_MS)
+    await stage.press("enter")
     assert [intent.fields for intent in stage.sent] == [{"why": "because", "sure": True}]
 
 
@@ -443,6 +452,8 @@ async def test_answers_that_the_gate_refuses_are_there_when_the_same_is_asked_ag
     await stage.press("i")
     await stage.show(ms=1_000)
     await stage.press("o", *"because", "enter", *"40", "enter", *"s3cret")
+    await stage.press("enter")
+    await stage.show(ms=1_000)
     stage.host.contact(Contact.SILENT)
     await stage.press("enter")
     assert not stage.sent
@@ -451,7 +462,80 @@ async def test_answers_that_the_gate_refuses_are_there_when_the_same_is_asked_ag
     await stage.show(ms=1_000)
     # Of a secret nothing is kept.
     await stage.press("o", "enter", "enter", *"other", "enter")
+    await stage.show(ms=1_000)
+    await stage.press("enter")
     assert [intent.fields for intent in stage.sent] == [{"why": "because", "size": 40, "key": "other"}]
+
+
+FORM = [
+    m.FormField.model_validate({"name": "city", "type": "text", "label": "City"}),
+    m.FormField.model_validate({"name": "count", "type": "number", "label": "Count"}),
+    m.FormField.model_validate({"name": "gift", "type": "bool", "label": "Gift"}),
+]
+
+
+async def form(stage: Stage) -> None:
+    """Fill in the form up to its yes or no."""
+    stage.host.session()
+    stage.host.question(fields=FORM)
+    await stage.show()
+    await stage.press("i")
+    await stage.show(ms=1_000)
+    await stage.press("o", *"Ghent", "enter", *"12", "enter")
+    await stage.show(ms=1_000)
+    assert "Gift (3 of 3)" in stage.console.asking
+
+
+async def test_a_sentence_is_no_answer_to_a_yes_or_no(stage: Stage) -> None:
+    await form(stage)
+    await type_on(stage, "not yet")
+    assert '"not yet" is none of the choices: only y or n, alone' in stage.console.asking
+    await stage.press("enter")
+    assert "Gift (3 of 3)" in stage.console.asking
+    assert not stage.sent
+    await stage.press("ctrl+u", "enter")
+    assert "nothing is chosen" in stage.console.asking
+    await stage.press("n")
+    assert "enter  takes no" in stage.console.asking
+    await stage.show(ms=1_000)
+    await stage.press("enter")
+    assert "enter sends: City Ghent; Count 12; Gift no" in stage.console.asking
+    assert not stage.sent
+    await stage.show(ms=1_000)
+    await stage.press("enter")
+    assert [intent.fields for intent in stage.sent] == [{"city": "Ghent", "count": 12, "gift": False}]
+
+
+async def test_a_key_goes_back_to_the_field_before(stage: Stage) -> None:
+    await form(stage)
+    await stage.press("n", "enter")
+    assert "enter sends" in stage.console.asking
+    await stage.press("shift+tab")
+    assert "enter  takes no" in stage.console.asking, "what was chosen is kept"
+    await stage.press("shift+tab")
+    assert "Count (2 of 3)" in stage.console.asking
+    # What is typed stands in the place of what was there.
+    await stage.press("5", "shift+tab")
+    assert "City (1 of 3)" in stage.console.asking
+    await stage.press("shift+tab")
+    assert "City (1 of 3)" in stage.console.asking
+    await stage.press("enter", "enter")
+    await stage.show(ms=1_000)
+    await stage.press("enter")
+    assert "enter sends: City Ghent; Count 5; Gift no" in stage.console.asking
+
+
+async def test_what_was_filled_in_is_shown_when_the_form_is_left(stage: Stage) -> None:
+    await form(stage)
+    await stage.press("n", "enter", "escape")
+    await stage.show(ms=1_000)
+    card = " ".join(" ".join(lines(stage.console.app.fleet_screen.query_one(RequestCard))).split())
+    assert "Gift yours no" in card
+    assert "nothing entered yet" not in card
+    await stage.press("o", "enter", *"55", "enter")
+    await stage.show(ms=1_000)
+    await stage.press("enter")
+    assert "enter sends: City Ghent; Count 55; Gift no" in stage.console.asking
 
 
 async def test_an_answer_that_is_required_is_asked_for_until_there_is_one(stage: Stage) -> None:

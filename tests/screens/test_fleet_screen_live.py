@@ -16,6 +16,7 @@ from tests.screens.widget_kit import lines
 from tests.sockets.cli_kit import asks, hosting, observed, writes
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness, Run
+from watchfloor.harness.program import ProgramHarness
 from watchfloor.host.server import Host
 from watchfloor.protocol.model import Choice, FieldType, FormField
 from watchfloor.words import Lifecycle
@@ -168,12 +169,17 @@ async def test_several_fields_are_asked_one_after_another(host: Host, tmp_path: 
         await console.press("enter")
         await console.until(lambda: "Wipe it first?" in console.asking, "the next field")
         await _choose(console, "n")
+        await console.press("enter")
         await console.until(lambda: "Extras" in console.asking, "the next field")
         await _wait_armed(console)
         await console.press("1", "3", "enter")
         await console.until(lambda: "Password" in console.asking, "the next field")
         await console.type("s3cret")
         assert "s3cret" not in console.text() + console.asking
+        await console.press("enter")
+        await console.until(lambda: "enter sends: Gigabytes 40" in console.asking, "all of it")
+        assert "Password given, not shown" in console.asking
+        await _wait_armed(console)
         await console.press("enter")
         await console.until(lambda: answers, "the agent has its answers")
         assert answers == [{"size": 40, "wipe": False, "extras": ["backup", "metrics"], "password": "s3cret"}]
@@ -250,6 +256,16 @@ async def test_stop_is_confirmed_and_names_its_target(host: Host, tmp_path: Path
         await console.state("worker", Lifecycle.STOPPED)
         await console.until(lambda: "effect seen: stopped" in console.trail, "the effect is shown")
         await console.until(lambda: "r Relaunch" in console.footer, "the footer follows")
+
+
+async def test_what_a_stop_does_to_a_program_is_said_as_it_is(host: Host, tmp_path: Path) -> None:
+    host.add(ProgramHarness(["sleep", "600"]), name="job")
+    async with watching(host, tmp_path) as console:
+        await console.knows("job")
+        await console.state("job", Lifecycle.RUNNING)
+        await console.press("X")
+        assert "the step that runs is cut off: it is told to end, and killed" in " ".join(console.asking.split())
+        assert "finished first" not in console.asking
 
 
 async def test_clearing_the_conversation_is_confirmed(host: Host, tmp_path: Path) -> None:
