@@ -250,6 +250,26 @@ async def test_a_host_that_ends_says_that_it_drains() -> None:
     assert script.attempts[0].closed == 1
 
 
+async def test_a_client_that_never_reads_does_not_keep_a_host_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("watchfloor.host.outbox.CLOSE_S", 0.2)
+    host = Host()
+    async with host:
+        await host.serve()
+        script, _ = await running(host)
+        dead = await opened(host, "dead")
+        await dead.watch()
+        for _ in range(40):
+            script.attempts[0].port.emit(Message(at=0, text="x" * 250_000))
+            host.perform(host.core.flush(host.now()))
+            # So that the host comes to write, and to hang in it.
+            await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await host.close()
+        finally:
+            dead.ws.transport.abort()
+
+
 async def test_beats_come_by_themselves() -> None:
     async with Host(heartbeat_s=0.2) as host:
         await host.serve()

@@ -18,7 +18,7 @@ MAX_FRAMES: Final = 4096
 LOW_BYTES: Final = 512 * 1024
 """Below this there is room for more of the past."""
 CLOSE_S: Final = 5.0
-"""Seconds that a client has to take leave."""
+"""Seconds that a client has to read what is queued, and then to take leave."""
 SLOW: Final = 1013
 """WebSocket close code of a client that does not keep up."""
 
@@ -43,6 +43,7 @@ class Outbox:
         self._filled = asyncio.Event()
         self._close: tuple[int, str] | None = None
         self._writing: asyncio.Task[None] | None = None
+        self._late: asyncio.TimerHandle | None = None
 
     @property
     def _roomy(self) -> bool:
@@ -79,6 +80,9 @@ class Outbox:
             if self._writing is not None:
                 # It hangs in a send that the client does not read.
                 self._writing.cancel()
+        elif self._writing is not None:
+            # Nobody is told any more then that this client hangs: it would keep the host from ending.
+            self._late = asyncio.get_running_loop().call_later(CLOSE_S, self._writing.cancel)
         self._filled.set()
 
     async def run(self) -> None:
@@ -99,6 +103,8 @@ class Outbox:
             return
         finally:
             self._writing.cancel()
+            if self._late is not None:
+                self._late.cancel()
 
     async def _write(self) -> None:
         while True:
