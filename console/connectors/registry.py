@@ -95,10 +95,13 @@ def factory_for(url: str) -> ConnectorFactory:
 
 
 def _scheme(url: str) -> str:
-    try:
-        return urlsplit(url).scheme if "://" in url else ""
-    except ValueError:
+    if "://" not in url:
         return ""
+    try:
+        return urlsplit(url).scheme
+    except ValueError as error:
+        why = clean_line(str(error))
+        raise ConfigError(f"the address cannot be read ({why}): write ws://HOST:PORT or wss://HOST:PORT") from None
 
 
 def _installed() -> Iterator[ConnectorFactory]:

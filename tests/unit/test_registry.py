@@ -103,3 +103,9 @@ def test_looking_at_the_registry_loads_neither_models_nor_network() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_address_that_cannot_be_read_is_not_called_one_without_a_scheme() -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as raised:
+        registry.factory_for("ws://[::1")
+    assert "scheme" not in str(raised.value)
