@@ -15,6 +15,7 @@ from tests.pty.harness import Terminal
 
 WATCHFLOOR = (sys.executable, "-m", "console.cli.main")
 SLOW_S = 60.0
+_APART_S = 0.35
 
 PROGRAM = """
 import os, pathlib, sys, time
@@ -84,6 +85,12 @@ def press_until(terminal: Terminal, key: str, holds: Callable[[], object]) -> No
         if terminal.wait_until(holds, 1.2, or_fail=False):
             return
     raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
+
+
+def apart(terminal: Terminal) -> None:
+    """Let 300 ms pass: a hand that means each key by itself needs longer from one to the next, and keys that follow
+    each other faster are taken for letters of a text."""
+    terminal.wait_until(lambda: False, _APART_S, or_fail=False)
 
 
 def check_given_back(terminal: Terminal) -> None:
