@@ -124,7 +124,8 @@ def near(word: str, known: Sequence[str]) -> str | None:
 def _shown(key: Key) -> str:
     """The key as an operator would say it: `source 2: url`."""
     match key:
-        case ("source", int(index), *rest):
-            return ": ".join([f"source {index + 1}", *(short(str(part)) for part in rest)])
+        case (str(table), int(index), *rest):
+            inside = [".".join(short(str(part)) for part in rest)] if rest else []
+            return ": ".join([f"{short(table)} {index + 1}", *inside])
         case _:
             return ".".join(short(str(part)) for part in key)

@@ -54,7 +54,7 @@ def intent_of(args: Namespace, link: Link, given: Mapping[str, Any] | None) -> d
     asked: Sequence[FieldFact] = found[0]["fields"] if found else ()
     if len(found) > 1 or len({field.name for field in asked}) != len(asked):
         return Refusal(OutcomeKind.INVALID, "its source offers two acts, or two fields, of the same name")
-    values = dict(given) if given is not None else _values(asked, args.field)
+    values = dict(given) if given is not None else values_of(asked, args.field)
     if isinstance(values, Refusal):
         return values
     if found and found[0]["danger"] and not args.yes:
@@ -64,7 +64,7 @@ def intent_of(args: Namespace, link: Link, given: Mapping[str, Any] | None) -> d
     return {"extra": {"act": args.act, "fields": values}}
 
 
-def _values(asked: Sequence[FieldFact], pairs: Sequence[tuple[str, str]]) -> dict[str, Any] | Refusal:
+def values_of(asked: Sequence[FieldFact], pairs: Sequence[tuple[str, str]]) -> dict[str, Any] | Refusal:
     """The values by the fields' names, each of the type that its field asks for."""
     kinds = {field.name: field.type for field in asked}
     values: dict[str, Any] = {}

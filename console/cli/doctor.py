@@ -298,7 +298,7 @@ def _reached(hub: Hub, name: str) -> Finding:
     if source.listed:
         count = sum(key.source == name and not one.placeholder for key, one in hub.fleet.sessions.items())
         host = f"{source.host} {source.host_version}".strip()
-        return _ok("dialled", f"{source.shown}: {host}, {count} sessions, we are {source.role.value}")
+        return _ok("dialled", f"{source.shown}: {host}, {_many(count, 'session')}, we are {source.role.value}")
     if source.contact is Contact.REFUSED:
         return _fault("dialled", f"{source.shown}: refused: {source.why}", EXIT_CODE[OutcomeKind.NOT_PERMITTED])
     why = source.why or f"it did not list its sessions within {_DIALS_S:g} s"
@@ -328,7 +328,11 @@ def _audit() -> Iterator[Finding]:
             yield _fault("audit", f"{file}: {found.fault}")
             broken = True
     if not broken:
-        yield _ok("audit", f"{folder}: {len(files)} files, {lines:,} lines, all of which hang together")
+        yield _ok("audit", f"{folder}: {_many(len(files), 'file')}, {_many(lines, 'line')}, all of which hang together")
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _journal(found: Checked) -> Iterator[Finding]:
@@ -356,5 +360,5 @@ def _journal(found: Checked) -> Iterator[Finding]:
     except StorageError as fault:
         yield _fault("journal", str(fault))
         return
-    many = f"{kept.events:,} events of {len(kept.sources):,} sources in {kept.bytes / 1024**2:,.1f} MB"
+    many = f"{_many(kept.events, 'event')} of {_many(len(kept.sources), 'source')} in {kept.bytes / 1024**2:,.1f} MB"
     yield _ok("journal", f"{path}: {many}")

@@ -41,6 +41,7 @@ async def _events(args: Namespace) -> int:
     async with attached(args, intervenes=False, on_items=printer.take) as link:
         printer.link = link
         if args.session is not None:
+            args.session = link.meant(args.session)
             await _one(args, link, printer)
         else:
             await _all(args, link, printer)
@@ -57,7 +58,8 @@ async def _one(args: Namespace, link: Link, printer: _Printer) -> None:
 
     session = link.session(args.session)
     if session is None:
-        raise Fail(f"there is no session {clean_line(args.session)}", EXIT_CODE[OutcomeKind.STALE_TARGET])
+        why = f"there is no session {clean_line(args.session)}{link.hint(args.session)}"
+        raise Fail(why, EXIT_CODE[OutcomeKind.STALE_TARGET])
     if args.follow:
         printer.hold()
         await link.hub.send(link.name, Watch(session=args.session, start="head"))

@@ -16,7 +16,11 @@ def arguments(add: Add) -> None:
 
     def on_session(name: str, does: str) -> Any:
         verb = add(name, does)
-        verb.add_argument("session", metavar="SESSION", help="the session's id, as `watchfloor sessions URL` lists it")
+        verb.add_argument(
+            "session",
+            metavar="SESSION",
+            help="the session's id, as `watchfloor sessions URL` lists it, or its name where no other session has that",
+        )
         return verb
 
     _steering(on_session)
@@ -101,6 +105,14 @@ def _decisions(add: Add) -> None:
     how = answer.add_mutually_exclusive_group(required=True)
     how.add_argument("--option", metavar="ID", help="the option to take")
     how.add_argument("--text", metavar="T", help="an answer in words; - reads it from standard input")
+    how.add_argument(
+        "--field",
+        metavar="NAME=VALUE",
+        type=values.pair,
+        action="append",
+        default=[],
+        help="a value that the question asks for; once more for each further field, or choice of one field",
+    )
     how.add_argument(
         "--fields",
         metavar="JSON",

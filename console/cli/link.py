@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from console.audit import Audit
 from console.cli import logs
-from console.cli.exits import Fail
+from console.cli.exits import Fail, Usage
 from console.cli.targets import named, operator
 from console.config import load, state_folder
 from console.fleet.facts import SessionKey
@@ -21,6 +21,7 @@ from console.fleet.state import Session, Source
 from console.hub import Hub
 from watchfloor.connector import Record
 from watchfloor.errors import Denied, Unreachable
+from watchfloor.text import Clean, clean_line
 from watchfloor.words import EXIT_CODE, Contact, OutcomeKind
 
 if TYPE_CHECKING:
@@ -58,6 +59,28 @@ class Link:
     def session(self, id: str) -> Session | None:
         found = self.hub.fleet.sessions.get(self.key(id))
         return found if found is not None and not found.placeholder else None
+
+    def meant(self, word: str) -> str:
+        """The id of the session that goes by this id, else by this name; the word itself where none does.
+
+        Raises Usage where several have the name.
+        """
+        if self.session(word) is not None:
+            return word
+        named = [s.key.session for s in self.sessions() if s.name and s.name == clean_line(word)]
+        if len(named) > 1:
+            which = " or ".join(clean_line(id) for id in named)
+            raise Usage(f"{len(named)} sessions are called {clean_line(word)}: name one by its id, {which}")
+        return named[0] if named else word
+
+    def hint(self, word: str) -> str:
+        """Which session was probably meant by a word that none goes by, to be put behind what says so; else empty."""
+        from difflib import get_close_matches  # only a mistake pays for it
+
+        ids = {clean_line(s.key.session): s.key.session for s in self.sessions()}
+        names = {s.name: s.key.session for s in self.sessions() if s.name}
+        near = get_close_matches(clean_line(word), [*ids, *names], 1, 0.6)
+        return f"; did you mean {clean_line({**names, **ids}[Clean(near[0])])}?" if near else ""
 
     def sessions(self) -> list[Session]:
         """In the order in which the host listed them."""

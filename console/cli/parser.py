@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
@@ -56,6 +57,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(verbs)};"
         raise Usage(f"there is no verb {values.quoted(named)}; {hint} see watchfloor --help")
     args, unknown = parser.parse_known_args(words)
+    if unknown and args.handler == "serve:run" and not unknown[0].startswith("-"):
+        ours = words[: words.index(unknown[0])]
+        meant = shlex.join(["watchfloor", *ours, "--", *words[len(ours) :], *program])
+        raise Usage(f"put -- before the program, as in: {meant}; see watchfloor run --help")
     if unknown:
         # Told by the verb that was given them: the whole parser could only point to its own help.
         verb = f" {args.verb}" if args.verb is not None else ""
@@ -245,7 +250,8 @@ def _records(verbs: Any) -> None:
         "sessions",
         "records:sessions",
         "list the sessions of a host",
-        epilog="With --json also what each one offers, and its acts with their fields. " + _READS,
+        epilog="CAN: s send, p pause, x interrupt, r resume, X stop, a approve, o answer, R reseed; - where a session "
+        "does not offer it. With --json also what each one offers, and its acts with their fields. " + _READS,
     )
     requests = _verb(
         verbs,
@@ -264,7 +270,7 @@ def _records(verbs: Any) -> None:
     for verb in (sessions, requests, events):
         _source(verb)
         verb.add_argument("--json", action="store_true", help="one JSON object a line")
-    events.add_argument("--session", metavar="S", help="only those of the session with this id")
+    events.add_argument("--session", metavar="S", help="only those of the session with this id, or name")
     after = events.add_mutually_exclusive_group()
     after.add_argument("--after", metavar="SEQ", type=values.number(0), help="begin after this number (with --session)")
     after.add_argument(

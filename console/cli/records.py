@@ -16,9 +16,10 @@ from console.cli.link import Link, attached, now_ms
 from console.fleet.facts import ActionFact, RequestFact
 from console.fleet.row import LETTERS
 from console.fleet.state import Request, Session
+from console.fleet.wording import one_line
 from watchfloor.connector import Record
 from watchfloor.text import Clean, clean, clean_line, redact, since
-from watchfloor.words import Primitive
+from watchfloor.words import Lifecycle, Primitive
 
 
 def sessions(args: Namespace) -> int:
@@ -94,7 +95,6 @@ def _session_row(link: Link, session: Session) -> list[Clean]:
     open_requests = session.open_requests()
     offered = _capabilities(link, session)
     can = "".join(letter if primitive.value in offered else "-" for primitive, letter in LETTERS)
-    last = redact(session.last.text)[0] if session.last is not None else Clean("")
     return [
         clean_line(session.pending.overlay.value if session.pending is not None else session.lifecycle.value),
         clean_line(session.key.session),
@@ -102,8 +102,15 @@ def _session_row(link: Link, session: Session) -> list[Clean]:
         Clean(str(session.attempt) if session.attempt is not None else ""),
         _needs(link, open_requests),
         Clean(can if offered else "observe only"),
-        last,
+        redact(_last(session))[0],
     ]
+
+
+def _last(session: Session) -> Clean:
+    """What it did last; of one that failed, why."""
+    if session.lifecycle is Lifecycle.FAILED and session.error:
+        return one_line(session.error)
+    return session.last.text if session.last is not None else Clean("")
 
 
 def _needs(link: Link, open_requests: list[Request]) -> Clean:

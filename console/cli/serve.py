@@ -174,6 +174,9 @@ async def _run(args: Namespace, echo: Echo, ends: Ends) -> int:
         core = host.core.session(session)
         told(f"stopped {core.why}" if core.lifecycle is Lifecycle.STOPPED else _end_words(code))
 
+    def halted(stands: bool, by: str | None) -> None:
+        echo.say(("paused" if stands else "resumed") + (f" by {by}" if by is not None else ""))
+
     def not_started(why: str) -> None:
         nonlocal status
         status = NOT_STARTED
@@ -191,6 +194,7 @@ async def _run(args: Namespace, echo: Echo, ends: Ends) -> int:
             observe=args.observe,
             echo=echo,
             ended=ended,
+            halted=halted,
             terminal=_size() if args.pty else None,
         ),
         again=lambda attempt: echo.say(f"started again (attempt {attempt})"),

@@ -19,6 +19,9 @@ from watchfloor.connector import Record, Target
 from watchfloor.runtime import LocalHost
 
 TOKEN_VARIABLE: Final = "WATCHFLOOR_TOKEN"  # noqa: S105 - the name of a variable
+_OWN_DEMO: Final = (
+    "the console's own demo is reached by no other program: watchfloor demo --serve 127.0.0.1:7340 makes one that is"
+)
 _HERE: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -87,7 +90,10 @@ def _named(word: str, config: Config, local: list[LocalHost], given: str | None)
 def _of_that_name(name: str, local: list[LocalHost]) -> LocalHost:
     hosts = [host for host in local if host.name == name] or [h for h in local if with_port(h.name, h.url) == name]
     if not hosts:
-        raise Usage(f"{name!r} is neither a URL (ws://HOST:PORT) nor the name of a configured source or local host")
+        demo = f"; {_OWN_DEMO}" if name == "demo" else ""
+        raise Usage(
+            f"{name!r} is neither a URL (ws://HOST:PORT) nor the name of a configured source or local host{demo}"
+        )
     if len(hosts) > 1:
         which = " or ".join(with_port(host.name, host.url) for host in hosts)
         raise Usage(f"{len(hosts)} hosts are called {name!r}: name one with its port, {which}")

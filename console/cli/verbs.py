@@ -6,7 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -66,8 +66,11 @@ def intervene(args: Namespace) -> int:
 async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Report:
     async with attached(args, intervenes=True) as link:
         hub = link.hub
+        args.session = link.meant(args.session)
         if link.session(args.session) is not None:
             await link.watch(args.session)
+        if args.verb == "notify":
+            given["extra"]["subscriber"] = link.meant(args.subscriber)
         if args.verb in ("approve", "deny", "answer"):
             decision = await _decision(args, link)
             if isinstance(decision, Refusal):
@@ -100,7 +103,10 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
             trail = await hub.answered(id, ANSWER_S)
         if args.wait and id in hub.fleet.trails:
             trail = await hub.settle(id, args.wait)
-        return _report(trail)
+        report = _report(trail)
+        if link.session(args.session) is None:
+            return replace(report, reason=f"{report.reason}{link.hint(args.session)}")
+        return report
 
 
 async def _sent_before(args: Namespace, link: Link) -> Report | None:
@@ -197,7 +203,18 @@ async def _decision(args: Namespace, link: Link) -> dict[str, Any] | Refusal:
         if reason := _unmeant(args, request.fact):
             return Refusal(OutcomeKind.INVALID, reason)
     digest = args.digest if args.digest is not None else request.digest if request is not None else ""
-    return {"request": args.request, "option": option, "seen": Seen(digest, since_local=0, whole=True)}
+    decided: dict[str, Any] = {
+        "request": args.request,
+        "option": option,
+        "seen": Seen(digest, since_local=0, whole=True),
+    }
+    if pairs := getattr(args, "field", None):
+        asked = request.fact.fields if request is not None and request.fact is not None else ()
+        answers = acting.values_of(asked, pairs)
+        if isinstance(answers, Refusal):
+            return answers
+        decided["fields"] = answers
+    return decided
 
 
 def _unmeant(args: Namespace, fact: RequestFact) -> str | None:

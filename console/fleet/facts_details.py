@@ -32,6 +32,7 @@ _TRAITS: Final[Mapping[str, Mapping[Any, str]]] = MappingProxyType(
         "send_interrupts": {True: "a message interrupts the turn that runs"},
         "stop_leaves_requests": {True: "stop leaves its requests open"},
         "stop_leaves_process": {True: "stop leaves its process alive"},
+        "stop_cuts_step": {True: "stop ends it in the midst of its step"},
         "pause_is_barrier": {False: "a call in flight still runs after a pause"},
         "pause_drops_mail": {True: "a pause at once discards messages that wait unread"},
         "reader": {

@@ -40,6 +40,15 @@ class Remembered:
     whole: bool = False
     unsure: bool = False
 
+    @property
+    def knows_all(self) -> bool:
+        """Is each message to which it can go back among those that were heard?"""
+        return self.whole and not self.unsure
+
+    def of(self, ref: str) -> Heard | None:
+        """The message with this ref, which may be written without its mark."""
+        return next((one for one in self.heard if one.ref in (ref, f"#{ref}")), None)
+
 
 @dataclass(slots=True)
 class _Place:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from console.fleet.facts import OptionFact
+from console.fleet.facts import OptionFact, ProfileFact
 from console.fleet.state import Session
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import (
@@ -69,6 +69,8 @@ _ALSO: Final[Mapping[Consequence, str]] = MappingProxyType(
     }
 )
 
+_CUT_OFF: Final = "the step that runs is cut off: it is told to end, and killed if it does not within its time of grace"
+
 _SCOPE: Final[Mapping[Scope, str]] = MappingProxyType(
     {
         Scope.ONCE: "this once",
@@ -124,10 +126,13 @@ def sending(session: Session) -> Clean:
     return Clean(words)
 
 
-def stopping(session: Session, kill: bool) -> tuple[Clean, ...]:
+def stopping(session: Session, profile: ProfileFact | None, kill: bool) -> tuple[Clean, ...]:
     """What stopping would do, one line each."""
     found = cell(session, Op.STOP_KILL if kill else Op.STOP)
-    also = () if found is None else tuple(_ALSO[one] for one in Consequence if one in found.also and one in _ALSO)
+    says = dict(_ALSO)
+    if profile is not None and profile.traits.get("stop_cuts_step"):
+        says[Consequence.AT_STEP] = _CUT_OFF
+    also = () if found is None else tuple(says[one] for one in Consequence if one in found.also and one in says)
     busy = session.lifecycle in (Lifecycle.RUNNING, Lifecycle.WAITING, Lifecycle.STARTING)
     told = [words for words in also if busy or "step" not in words]
     if not session.open_requests():

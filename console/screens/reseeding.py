@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -48,6 +49,9 @@ _NAMES: Final[Mapping[ReseedMode, str]] = MappingProxyType(
 _ASKS: Final[Mapping[ReseedMode, str]] = MappingProxyType(
     {ReseedMode.REPLACE: "replace the conversation of", ReseedMode.MODEL: "change the model of"}
 )
+_A_REF: Final = Clean("a ref is such as #3, as its source names it")
+_NONE_READ: Final = Clean("it has read no message of its mailbox; whether it can go back further is not known here")
+_OF_MAILBOX: Final = re.compile(r"#?\d+")
 _WIDTH: Final = 200
 """Characters of a message that is listed."""
 
@@ -172,14 +176,16 @@ def _rewind(desk: Desk, session: Session) -> None:
 
 def _rewind_by_ref(desk: Desk, session: Session) -> None:
     draft = _draft(session, ReseedMode.REWIND)
+    memory = _memory(desk, session)
+    none = memory.knows_all and not memory.heard
     desk.ask(
         Ask(
             title=((Clean("ref of the message"), "plain"),),
             about=(
                 (Clean(f"rewind {named(desk, session)}: go on before which message?"), "plain"),
-                (Clean("a ref is such as #3, as its source names it"), "quiet"),
+                (_NONE_READ, "attention") if none else (_A_REF, "quiet"),
             ),
-            text=TextBox(check=_line),
+            text=TextBox(check=lambda ref: _line(ref) or _no_such(_memory(desk, session), ref.strip())),
             enter=Clean("goes on"),
             then=lambda answer: _back_to(desk, session, answer.text.strip(), [draft]),
             ended=changed(desk, session),
@@ -188,8 +194,19 @@ def _rewind_by_ref(desk: Desk, session: Session) -> None:
     )
 
 
+def _no_such(memory: Remembered, ref: str) -> Clean:
+    """Why there is no such message to go back to, where that is known. What is no ref of a mailbox may be another name,
+    which only its source knows."""
+    if not memory.knows_all or not _OF_MAILBOX.fullmatch(ref) or memory.of(ref) is not None:
+        return NOTHING
+    known = ", ".join(clean_line(one.ref) for one in memory.heard[:LISTED])
+    return Clean(f"there is no message {clean_line(ref)} to go back to" + (f"; there are: {known}" if known else ""))
+
+
 def _back_to(desk: Desk, session: Session, ref: str, drafts: Drafts = ()) -> None:
-    heard = next((one for one in _memory(desk, session).heard if one.ref == ref), None)
+    heard = _memory(desk, session).of(ref)
+    if heard is not None:
+        ref = heard.ref
     says = Clean(f"it goes on before {_message(heard) if heard is not None else clean_line(ref)}")
     _sure(desk, session, _Way(ReseedMode.REWIND, to=ref, says=((says, "plain"),), drafts=drafts))
 
@@ -335,7 +352,7 @@ def _lost(desk: Desk, session: Session, way: _Way) -> tuple[Segment, ...]:
     memory = _memory(desk, session)
     if way.mode is not ReseedMode.REWIND:
         return _holds(desk, session)
-    heard = next((one for one in memory.heard if one.ref == way.to), None)
+    heard = memory.of(way.to or "")
     if heard is None:
         return ((Clean("how much that takes away is not known here"), "attention"),)
     return ((Clean(f"forgotten: {_count(heard)}"), "plain"),)

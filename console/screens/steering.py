@@ -120,7 +120,7 @@ def stop(desk: Desk, session: Session) -> None:
             desk.say(Clean(gated.reason), "attention")
             return
         commands[value] = command
-        told = (*(Clean(line) for line in gated.confirm[1:]), *effects.stopping(session, kill=kill))
+        told = (*(Clean(line) for line in gated.confirm[1:]), *effects.stopping(session, profile, kill=kill))
         choices.append(Choice(value, Clean(key), Clean(label), told, tone="failed"))
     desk.ask(
         Ask(

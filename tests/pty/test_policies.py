@@ -38,4 +38,4 @@ def test_policies_that_cannot_be_read_keep_the_console_from_opening(env: dict[st
     with console(env, "demo") as terminal:
         assert terminal.wait_exit(SLOW_S) == 2
         said = terminal.screen().replace("\n", "")
-        assert f"{where}:3: policy.0.do: 'dney' is not known".replace(" ", "") in said.replace(" ", "")
+        assert f"{where}:3: policy 1: do: 'dney' is not known".replace(" ", "") in said.replace(" ", "")

@@ -163,6 +163,35 @@ async def test_a_message_that_is_not_listed_is_named_by_its_ref(stage: Stage) ->
     assert asked(stage) == (ReseedMode.REWIND, "-2", None, 3)
 
 
+async def test_a_ref_that_is_known_not_to_exist_is_refused_with_those_that_do(stage: Stage) -> None:
+    await press(stage, "R", "r", "o")
+    await write(stage, "#9")
+    assert "ref of the message" in stage.console.asking, "nothing is confirmed"
+    assert "there is no message #9 to go back to; there are: #2, #1" in stage.console.asking
+    assert not stage.sent
+
+
+async def test_a_ref_may_be_written_without_its_mark(stage: Stage) -> None:
+    await press(stage, "R", "r", "o")
+    await write(stage, "1")
+    assert "it goes on before #1  Index the manuals" in stage.console.asking
+    await press(stage, "y")
+    assert asked(stage) == (ReseedMode.REWIND, "#1", None, 3)
+
+
+async def test_where_no_message_was_read_that_is_said_and_none_is_taken(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        stage.host.session("s1", ALL, lifecycle="idle")
+        stage.host.events("s1", {"kind": "message", "role": "assistant", "text": "hello"})
+        stage.host.summary("s1", head=1)
+        await stage.show()
+        await press(stage, "R", "r")
+        assert "it has read no message of its mailbox" in stage.console.asking
+        await write(stage, "#1")
+        assert "there is no message #1 to go back to" in stage.console.asking
+        assert not stage.sent
+
+
 async def test_where_no_message_is_known_its_ref_is_asked_for(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
         stage.host.session("s1", ALL, lifecycle="idle")

@@ -13,7 +13,7 @@ from tests.sockets.test_function_examples import example
 
 ROOT = Path(__file__).parents[2]
 ACP_AGENT = [sys.executable, str(ROOT / "tests" / "peers" / "acp_agent.py")]
-FUNCTION, PROGRAM, ACP, PYDANTIC_AI, SUPERVISOR, STORED = range(6)
+FUNCTION, FORMS, PROGRAM, ACP, PYDANTIC_AI, SUPERVISOR, STORED = range(7)
 
 
 def blocks() -> list[str]:
@@ -24,6 +24,7 @@ def blocks() -> list[str]:
     ("block", "name"),
     [
         (FUNCTION, "approval.py"),
+        (FORMS, "forms.py"),
         (ACP, "acp_agent.py"),
         (PYDANTIC_AI, "pydantic_ai_agent.py"),
         (SUPERVISOR, "supervisor.py"),
@@ -37,7 +38,7 @@ def test_what_is_said_to_be_an_example_is_all_of_it(block: int, name: str) -> No
 
 
 def test_there_are_no_others() -> None:
-    assert len(blocks()) == 6
+    assert len(blocks()) == 7
 
 
 async def test_the_program_runs(tmp_path: Path) -> None:

@@ -42,6 +42,10 @@ async def talked(host: Host, *texts: str) -> str:
     return session
 
 
+async def _echo(run: Run, mail: tuple[MailItem, ...]) -> str:
+    return "heard"
+
+
 def remembered(host: Host, session: str) -> list[str]:
     return [message.text for message in host.core.session(session).conversation.messages]
 
@@ -68,6 +72,31 @@ async def test_what_a_session_remembers(host: Host, program: Program, tmp_path: 
     done = await program("reseed", url, session, "--mode", "compact")
     assert done.code == 3
     assert "does not offer reseed compact" in done.err
+
+
+async def test_a_session_is_found_by_its_name_where_one_alone_has_it(host: Host, program: Program) -> None:
+    ids = [host.add(FunctionHarness(_echo), name="the writer") for _ in range(2)]
+    done = await program("send", host.url, "the writer", "x")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (f"watchfloor: 2 sessions are called the writer: name one by its id, {ids[0]} or {ids[1]}\n")
+    host.add(FunctionHarness(_echo), name="reader.sh", id="reader-sh")
+    record = (await program("send", host.url, "reader.sh", "hello", "--wait", "10", "--json")).record
+    assert (record["outcome"], record["session"]) == ("applied", "reader-sh")
+    done = await program("notify", host.url, ids[0], "reader.sh")
+    assert done.code == 0, done.err
+    # What is an id is meant as one, whatever others are called.
+    host.add(FunctionHarness(_echo), name="reader-sh", id="other")
+    assert (await program("stop", host.url, "reader-sh", "--json")).record["session"] == "reader-sh"
+
+
+async def test_a_session_that_is_not_there_is_told_with_what_was_meant(host: Host, program: Program) -> None:
+    host.add(FunctionHarness(_echo), name="reader.sh", id="reader-sh")
+    done = await program("pause", host.url, "raeder.sh")
+    assert (done.code, done.err) == (
+        4,
+        "watchfloor: stale_target: there is no session raeder.sh; did you mean reader-sh?\n",
+    )
+    assert (await program("pause", host.url, "zzz")).err.endswith("there is no session zzz\n")
 
 
 async def test_a_fork_is_named_in_the_outcome_and_can_be_deleted(host: Host, program: Program) -> None:

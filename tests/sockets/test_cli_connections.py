@@ -117,6 +117,11 @@ async def test_an_intervention_tells_it_as_json_too(
     ("url", "code", "says"),
     [
         ("gopher://127.0.0.1:1", 2, "no connector speaks gopher://: write one of "),
+        (
+            "demo",
+            2,
+            "the console's own demo is reached by no other program: watchfloor demo --serve 127.0.0.1:7340 makes",
+        ),
         ("127.0.0.1:7340", 2, "'127.0.0.1:7340' is neither a URL (ws://HOST:PORT) nor the name of"),
         ("ws://me:s3cret@127.0.0.1:1", 2, "a URL must not hold a user or a password"),
         ("ws://127.0.0.1:1/#x", 2, "has no part after #"),

@@ -29,10 +29,11 @@ from tests.sockets.cli_kit import (
     observed,
     writes,
 )
-from watchfloor.harness.function import Run
+from watchfloor.harness.base import MailItem
+from watchfloor.harness.function import FunctionHarness, Run
 from watchfloor.host.principals import Principal
 from watchfloor.host.server import Host
-from watchfloor.protocol.model import Action, Option, Subject
+from watchfloor.protocol.model import Action, FieldType, FormField, Option, Subject
 from watchfloor.words import OptionKind, RequestKind, Role
 
 OTHER_DIGEST = "sha256:" + "0" * 64
@@ -336,6 +337,30 @@ async def test_questions_are_answered_by_option_text_and_fields(ann: Program) ->
         elsewhere = await ann("answer", host.url, "asker-0", "req_none", "--text", "x", "--current")
     assert answers == [("main", None), (None, "release-7"), ("next", None)]
     assert elsewhere.code == 4
+
+
+async def test_the_fields_of_a_question_are_given_one_by_one(ann: Program) -> None:
+    answers: list[Any] = []
+
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:
+        fields = [
+            FormField(name="city", type=FieldType.TEXT),
+            FormField(name="boxes", type=FieldType.NUMBER),
+            FormField(name="express", type=FieldType.BOOL),
+        ]
+        answers.append((await run.ask("Where to?", fields=fields)).fields)
+        return "thanks"
+
+    async with hosting(TOKENS) as host:
+        host.add(FunctionHarness(agent), name="asker", text="go")
+        request = await asked(host, "asker")
+        words = ("answer", host.url, "asker", request, "--current", "--field", "city=Cork=1", "--field", "express=yes")
+        wrong = await ann(*words, "--field", "boxes=many")
+        assert (wrong.code, wrong.err) == (6, "watchfloor: invalid: the field boxes wants a number\n")
+        done = await ann(*words, "--field", "boxes=3")
+        assert done.code == 0, done.err
+        await host.wait("asker")
+    assert answers == [{"city": "Cork=1", "boxes": 3, "express": True}]
 
 
 async def test_the_audit_tells_the_whole_story_without_the_answers(ann: Program, tmp_path: Path) -> None:

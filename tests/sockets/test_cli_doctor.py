@@ -112,7 +112,7 @@ async def test_dialling_says_who_answers_and_sends_nothing(program: Program) -> 
     assert code == 0
     (said,) = of(found, "dialled", "ok")
     assert said.startswith("farm: ")
-    assert said.endswith("1 sessions, we are operator")
+    assert said.endswith("1 session, we are operator")
 
 
 @pytest.mark.parametrize(("answers", "status"), [(True, 7), (False, 8)])
@@ -134,7 +134,7 @@ async def test_an_audit_file_that_was_changed_is_found(program: Program) -> None
     audit.close()
     code, found = await findings(program)
     assert code == 0
-    assert of(found, "audit", "ok")[0].endswith("1 files, 2 lines, all of which hang together")
+    assert of(found, "audit", "ok")[0].endswith("1 file, 2 lines, all of which hang together")
     audit.path.write_text(audit.path.read_text().replace("stop", "send"))
     code, found = await findings(program)
     assert code == 2
@@ -169,7 +169,7 @@ async def test_the_journal_has_a_line_of_its_own(program: Program) -> None:
     store.write([heard(events([1, 2, 3]))])
     store.close()
     _, found = await findings(program)
-    assert of(found, "journal", "ok")[0].startswith(f"{path}: 3 events of 1 sources in ")
+    assert of(found, "journal", "ok")[0].startswith(f"{path}: 3 events of 1 source in ")
     path.write_bytes(b"no journal at all" * 1_000)
     code, found = await findings(program)
     assert (code, len(of(found, "journal", "fault"))) == (2, 1)

@@ -153,10 +153,10 @@ async def test_run_on_a_terminal(program: Program) -> None:
     ("text", "says"),
     [
         ("", "it names no agent"),
-        ("[[agent]]\nname='a'\n", "floor.toml:1: agent.0: program needs a command"),
+        ("[[agent]]\nname='a'\n", "floor.toml:1: agent 1: program needs a command"),
         (
             "[[agent]]\nname='a'\nkind='acp'\ncommand=['x']\npty=true\n",
-            "floor.toml:5: agent.0.pty: it is for programs only",
+            "floor.toml:5: agent 1: pty: it is for programs only",
         ),
         ("[[agent]]\nname='a'\nkind='function'\nobject='mine'\n", "needs an object of Python"),
         ("[[agent]]\nname='a'\nkind='function'\nobject='nowhere:x'\n", "nowhere cannot be imported"),

@@ -112,7 +112,7 @@ async def test_policies_are_checked_with_file_line_and_key(program: Program, tmp
     where.write_text(POLICIES.replace('"approve"', '"allow"'))
     bad = await program("policy", "check")
     assert bad.code == 2
-    assert f"{where}:4: policy.0.do: 'allow' is not known" in bad.err
+    assert f"{where}:4: policy 1: do: 'allow' is not known" in bad.err
 
 
 async def test_policies_are_tried_on_the_log_of_a_host(host: Host, program: Program, tmp_path: Path) -> None:

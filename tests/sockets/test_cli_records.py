@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from console.fleet.row import LETTERS
 from tests.sockets.cli_kit import PATIENCE_S, Done, Program, asked, hosting, observed, writes
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness, Run
@@ -92,6 +93,32 @@ async def test_sessions_for_people(host: Host, program: Program, tmp_path: Path)
     assert lines[2].split()[:2] == ["idle", "watched"]
     assert "observe only" in lines[2]
     assert lines[1].index("spxrXaoR") == lines[2].index("observe only")
+
+
+async def test_of_a_session_that_failed_the_table_says_why(host: Host, program: Program) -> None:
+    async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:
+        raise ValueError("the disk\nis full")
+
+    host.add(FunctionHarness(agent), name="writer", text="go")
+    await host.wait("writer")
+    (line,) = (await program("sessions", host.url)).out.splitlines()[1:]
+    assert line.split()[0] == "failed"
+    assert line.endswith("the disk is full")
+
+
+async def test_the_letters_of_its_column_are_explained(program: Program) -> None:
+    text = " ".join((await program.process("sessions", "--help")).out.split())
+    for primitive, letter in LETTERS:
+        assert f"{letter} {primitive.value}" in text
+
+
+async def test_events_are_found_by_the_name_of_a_session(host: Host, program: Program) -> None:
+    host.add(talks("hello"), name="The writer", id="writer", text="go")
+    await host.wait("writer")
+    found = (await program("events", host.url, "--session", "The writer", "--json")).records
+    assert found == (await program("events", host.url, "--session", "writer", "--json")).records != []
+    done = await program("events", host.url, "--session", "writr")
+    assert (done.code, done.err) == (4, "watchfloor: there is no session writr; did you mean writer?\n")
 
 
 async def test_nothing_is_told_as_nothing(host: Host, program: Program) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from console.cli.targets import operator
 from tests.sockets.cli_kit import PATIENCE_S, Program, appears, gone, letter, until
 from watchfloor.harness.process import members
 
@@ -254,6 +255,14 @@ async def test_it_says_who_stopped_the_program_and_what_killed_it(program: Progr
         assert again != pid
         os.kill(again, signal.SIGTERM)
         assert (await run.says()).startswith("watchfloor: killed by SIGTERM; r in a console ")
+
+
+async def test_it_says_who_paused_and_resumed_the_program(program: Program, tmp_path: Path) -> None:
+    async with running(program, "--name", "job.sh", "--", "sh", "-c", f"echo $$ > pid; {LOOP}") as run:
+        await _pid(tmp_path)
+        for verb, says in (("pause", "paused"), ("resume", "resumed"), ("pause", "paused"), ("resume", "resumed")):
+            assert (await program(verb, "job.sh", "job.sh", "--wait", "10")).code == 0, "by its name, not by its id"
+            assert await run.says() == f"watchfloor: {says} by {operator()}"
 
 
 async def test_what_nobody_can_start_again_is_not_offered(program: Program) -> None:

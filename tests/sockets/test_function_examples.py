@@ -68,6 +68,13 @@ async def test_steering(tmp_path: Path) -> None:
         )
 
 
+async def test_forms(tmp_path: Path) -> None:
+    async with example("forms.py", tmp_path) as client:
+        request = await client.request(None)
+        await client.decide(request, "answer", fields={"city": "c", "boxes": 3, "express": True})
+        await client.until(lambda: said(client, request) == "3 boxes to c, express")
+
+
 async def test_supervisor(tmp_path: Path) -> None:
     async with example("supervisor.py", tmp_path) as client:
         for part in ("walls", "roof"):

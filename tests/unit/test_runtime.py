@@ -92,6 +92,20 @@ def test_a_host_whose_process_ended_is_swept(place: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell when a process began")
+def test_the_name_of_a_host_that_ended_is_free_before_its_parent_has_looked(place: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        _plant(place, "1-dead.json", pid=child.pid)
+        os.kill(child.pid, 0)
+        assert runtime.hosts() == []
+        runtime.publish("ws://127.0.0.1:1", None, "x")
+        assert [host.name for host in runtime.hosts()] == ["x"]
+    finally:
+        child.wait()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell when a process began")
 def test_a_number_that_was_given_to_another_process_is_not_the_host(place: Path) -> None:
     other = _plant(place, "1-other.json", pid=os.getpid(), born=1)
     assert runtime.hosts() == []

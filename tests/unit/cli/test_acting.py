@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from console.cli.acting import _values
+from console.cli.acting import values_of
 from console.fleet.facts import ChoiceFact, FieldFact, Refusal
 from watchfloor.text import Clean
 
@@ -31,7 +31,7 @@ FIELDS = tuple(
     ],
 )
 def test_each_value_has_the_type_of_its_field(pairs: list[tuple[str, str]], values: dict[str, Any]) -> None:
-    assert _values(FIELDS, pairs) == values
+    assert values_of(FIELDS, pairs) == values
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,6 @@ def test_each_value_has_the_type_of_its_field(pairs: list[tuple[str, str]], valu
     ],
 )
 def test_what_has_not_is_refused_without_being_repeated(pairs: list[tuple[str, str]], says: str) -> None:
-    refused = _values(FIELDS, pairs)
+    refused = values_of(FIELDS, pairs)
     assert isinstance(refused, Refusal)
     assert refused.reason == says

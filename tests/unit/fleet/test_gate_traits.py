@@ -13,6 +13,7 @@ from watchfloor.words import OutcomeKind, Primitive, Priority
 GENTLE_LESS = {**FULL, "send": {"priorities": ["normal"]}}
 
 ELSEWHERE = {
+    "stop_cuts_step": "the words of a stop",
     "reader": "attaching, not the gate",
     "effects": "trails",
     "replay": "continuity",

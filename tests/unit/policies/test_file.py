@@ -66,11 +66,11 @@ def faults(body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ('[[policy]]\ndo = "deny"\ntool = "x"', "/x/policies.toml:1: policy.0: name is missing"),
+        ('[[policy]]\ndo = "deny"\ntool = "x"', "/x/policies.toml:1: policy 1: name is missing"),
         ('[[policy]]\nname = "a"\ntool = "x"', "do is missing; add do = 'deny' or 'second-key' or 'approve'"),
         (
             '[[policy]]\nname = "a"\ndo = "aprove"\ntool = "x"',
-            ":3: policy.0.do: 'aprove' is not known; did you mean 'approve'?",
+            ":3: policy 1: do: 'aprove' is not known; did you mean 'approve'?",
         ),
         ('[[policy]]\nname = "a"\ndo = "deny"', "it would match everything; add one of: command, path"),
         (
@@ -91,7 +91,7 @@ def faults(body: str) -> str:
         ('[[policy]]\nname = "a"\ndo = "deny"\ncommand = 3', "it must be the whole command, a text in quotes"),
         (
             '[[policy]]\nname = "a"\ndo = "deny"\ncomand = "x"',
-            ":4: policy.0.comand: there is no such key; did you mean command?",
+            ":4: policy 1: comand: there is no such key; did you mean command?",
         ),
         ('[policy]\nname = "a"', "write each policy as a table of its own, under the line [[policy]]"),
         ("polic = 1", "there is no such key; did you mean policy?"),
@@ -104,7 +104,7 @@ def test_a_fault_is_told_with_its_line_its_key_and_what_to_do(body: str, told: s
 
 def test_two_policies_of_one_name_are_refused() -> None:
     one = '[[policy]]\nname = "a"\ndo = "deny"\ntool = "x"\n'
-    assert ":6: policy.1.name: 'a' is the name of another policy already" in faults(one + one)
+    assert ":6: policy 2: name: 'a' is the name of another policy already" in faults(one + one)
 
 
 def test_all_faults_are_told_at_once() -> None:

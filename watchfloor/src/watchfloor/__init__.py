@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from watchfloor.host.live import LiveAgent
     from watchfloor.host.server import Host
     from watchfloor.host.sqlite_log import SqliteLog
+    from watchfloor.protocol.model import Choice, FieldType, FormField
 
 __all__ = [
     "AddressInUse",
@@ -56,10 +57,13 @@ __all__ = [
     "AnswerOutcome",
     "CancelToken",
     "CapabilityNotSupported",
+    "Choice",
     "ConnectionFailed",
     "ContractError",
     "Deadlock",
     "ExecuteRequest",
+    "FieldType",
+    "FormField",
     "FunctionHarness",
     "Host",
     "Interrupted",
@@ -97,7 +101,10 @@ _HOME = {
     "Agent": "watchfloor.agent.agent",
     "AnswerOutcome": "watchfloor.agent.answers",
     "CancelToken": "watchfloor.agent.request",
+    "Choice": "watchfloor.protocol.model",
     "ExecuteRequest": "watchfloor.agent.request",
+    "FieldType": "watchfloor.protocol.model",
+    "FormField": "watchfloor.protocol.model",
     "FunctionHarness": "watchfloor.harness.function",
     "Host": "watchfloor.host.server",
     "LiveAgent": "watchfloor.host.live",

@@ -26,6 +26,7 @@ _INSTEAD: Final = f"choose a folder of your own, as in {_VARIABLE}=~/.cache/watc
 _MOST: Final = 64 * 1024
 _SUFFIX: Final = ".json"
 _FIELDS: Final = ("url", "token", "name", "pid", "born", "stands")
+_ENDED: Final = ("Z", "X")
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -212,6 +213,10 @@ def _alive(pid: int, born: int | None) -> bool:
     except PermissionError:
         # Somebody else's process has the number now; our own host could be signalled.
         return False
+    fields = _stat(pid)
+    # One that has ended keeps its number until its parent has looked.
+    if fields and fields[0] in _ENDED:
+        return False
     return born is None or _born(pid) in (None, born)
 
 
@@ -221,11 +226,19 @@ def _born(pid: int) -> int | None:
     Numbers of processes are used again, most of all after a reboot, and a folder below the home outlives that.
     """
     try:
-        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
-        # The second field is the program's name, in brackets, and may itself hold blanks and brackets.
-        return int(text.rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+        return int(_stat(pid)[19])
+    except (ValueError, IndexError):
         return None
+
+
+def _stat(pid: int) -> list[str]:
+    """What the system tells of the process, from its state on; empty where it tells nothing."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+    except OSError:
+        return []
+    # The second field is the program's name, in brackets, and may itself hold blanks and brackets.
+    return text.rpartition(")")[2].split()
 
 
 def _pid_of(name: str) -> int:

@@ -80,7 +80,7 @@ class AcpHarness:
 
     @property
     def traits(self) -> Traits:
-        return Traits()
+        return Traits(stop_cuts_step=True)
 
     @property
     def starts_itself(self) -> bool:

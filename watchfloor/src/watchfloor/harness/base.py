@@ -70,14 +70,17 @@ class MailArrived:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Suspend: at the next step boundary, or with `interrupt` at once, the step being cancelled."""
+    """Suspend: at the next step boundary, or with `interrupt` at once, the step being cancelled. `by`: who asked."""
 
     interrupt: bool = False
+    by: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Go on with the suspended turn."""
+    """Go on with the suspended turn. `by`: who asked."""
+
+    by: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,10 @@ While what it returns lasts nothing more is read of a program that runs, which s
 
 Ended = Callable[[int], None]
 
+Halted = Callable[[bool, str | None], None]
+"""Called with True once the processes stand still and with False before they go on, and with who asked for it, where
+somebody did."""
+
 BATCH_S: Final = 0.05
 """Lines are gathered this long into one event."""
 BUDGET: Final = 4 * PIECE
@@ -64,7 +68,7 @@ class ProgramHarness:
     typed once, also over relaunches. `observe` advertises nothing. `grace_s` is the time between SIGTERM and SIGKILL.
     `terminal`: run it on a terminal of so many columns and rows, for one that behaves differently there. `echo` gets
     the output as it comes; `ended` the return code (negative: the signal) once a run is over and all of its output was
-    passed on.
+    passed on; `halted` each pause and its end.
 
     An attempt ends with the program: completed on exit status 0, failed on any other, stopped when it was told to
     stop. What the program left behind in its session is ended too.
@@ -81,6 +85,7 @@ class ProgramHarness:
         grace_s: float = 5.0,
         echo: Echo | None = None,
         ended: Ended | None = None,
+        halted: Halted | None = None,
         terminal: tuple[int, int] | None = None,
     ) -> None:
         self._argv = tuple(argv)
@@ -89,6 +94,7 @@ class ProgramHarness:
         self._stdin = stdin
         self._echo = echo
         self._ended = ended
+        self._halted = halted
         self._terminal = terminal
         self._grace_s = grace_s
         self._capabilities = Capabilities() if observe else _advertised(stdin=stdin)
@@ -100,7 +106,7 @@ class ProgramHarness:
 
     @property
     def traits(self) -> Traits:
-        return Traits()
+        return Traits(stop_cuts_step=True)
 
     @property
     def starts_itself(self) -> bool:
@@ -115,7 +121,9 @@ class ProgramHarness:
         folder = self._cwd or spec.cwd
         process = Process.spawn(self._argv, cwd=folder, env=self._env, stdin=self._stdin, size=self._terminal)
         typed = self._typed.setdefault(spec.session_id, set())
-        session = ProgramSession(process, port, self._capabilities, self._grace_s, typed, self._echo, self._ended)
+        session = ProgramSession(
+            process, port, self._capabilities, self._grace_s, typed, self._echo, self._ended, self._halted
+        )
         session.begin(f"{shlex.join(self._argv)}  (process {process.pid})")
         return session
 
@@ -141,6 +149,7 @@ class ProgramSession:
         typed: set[str],
         echo: Echo | None,
         ended: Ended | None,
+        halted: Halted | None,
     ) -> None:
         # Refs of the messages that were written, to this process or an earlier one: a relaunch brings the mail of
         # the last attempt again, and what was typed once must not be typed by itself a second time.
@@ -151,6 +160,7 @@ class ProgramSession:
         self._grace_s = grace_s
         self._echo = echo
         self._ended = ended
+        self._halted = halted
         self._output = Output()
         self._loop = asyncio.get_running_loop()
         self._timers: dict[bool, asyncio.TimerHandle] = {}  # by whether it flushes partial lines
@@ -182,10 +192,10 @@ class ProgramSession:
                 raise CapabilityNotSupported("this program is only watched: it cannot be paused")
             case Interrupt():
                 raise CapabilityNotSupported("a program cannot be interrupted, only stopped")
-            case Pause():
-                self._halt()
-            case Resume():
-                self._proceed()
+            case Pause(by=by):
+                self._halt(by)
+            case Resume(by=by):
+                self._proceed(by)
             case Stop(kill=kill):
                 self._stopping = True
                 self._end(0 if kill else self._grace_s)
@@ -209,20 +219,24 @@ class ProgramSession:
 
     # --- pause, resume, stop ---------------------------------------------------------------
 
-    def _halt(self) -> None:
+    def _halt(self, by: str | None = None) -> None:
         if self._halting is None and self._ending is None:
-            self._halting = asyncio.create_task(self._halt_and_tell())
+            self._halting = asyncio.create_task(self._halt_and_tell(by))
 
-    async def _halt_and_tell(self) -> None:
+    async def _halt_and_tell(self, by: str | None) -> None:
         if await self._process.halt():
+            if self._halted is not None:
+                self._halted(True, by)
             with suppress(StaleTarget):
                 self._port.paused()
 
-    def _proceed(self) -> None:
+    def _proceed(self, by: str | None) -> None:
         if self._halting is None or self._ending is not None:
             return
         self._halting.cancel()
         self._halting = None
+        if self._halted is not None:
+            self._halted(False, by)
         self._process.proceed()
         self._port.resumed()
         self._take_mail()

@@ -180,7 +180,7 @@ class Operations(Reseeding):
         asked.told = self.phase is Phase.LIVE
         self.pending[Overlay.PAUSING] = asked
         if asked.told:
-            self._tell(Pause(interrupt=asked.hard))
+            self._tell(Pause(interrupt=asked.hard, by=asked.by))
 
     def resume(self, by: str, now: int) -> Handled:
         """Go on: continue what is suspended, start what never ran, retry what failed, relaunch what ended."""
@@ -196,7 +196,7 @@ class Operations(Reseeding):
         elif self.paused:
             self._continue(by, now)
         elif Consequence.CANCELS_PAUSE in cell.also and Overlay.PAUSING in self.pending:
-            self._cancel_pause()
+            self._cancel_pause(by)
         elif self.phase is Phase.NEVER_STARTED:
             self._launch(now, new=False, again=self.carried)
         elif Lifecycle.RUNNING in cell.to and self.mailbox.waits and not self.pending:
@@ -226,7 +226,7 @@ class Operations(Reseeding):
             self._mail(self.mailbox.steer(), MailState.CONSUMED, now)
             self._tell(Wake(self.turn, self.mailbox.turn))
         else:
-            self._tell(Resume())
+            self._tell(Resume(by))
             for signal in suspension.held:
                 self._tell(signal)
             if suspension.parked:
@@ -235,7 +235,7 @@ class Operations(Reseeding):
             else:
                 self._resumed()
 
-    def _cancel_pause(self) -> None:
+    def _cancel_pause(self, by: str) -> None:
         asked = self.pending[Overlay.PAUSING]
         if asked.hard and asked.told:
             # The step is being cancelled already: go on as soon as it is.
@@ -243,7 +243,7 @@ class Operations(Reseeding):
             return
         del self.pending[Overlay.PAUSING]
         if asked.told:
-            self._tell(Resume())
+            self._tell(Resume(by))
 
     def interrupt(self, by: str, now: int) -> Handled:
         """End the turn. Queued mail stays."""

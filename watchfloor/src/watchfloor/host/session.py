@@ -106,7 +106,7 @@ class SessionCore(Operations):
                 self._tell(Interrupt())
             if pausing is not None:
                 pausing.told = True
-                self._tell(Pause(interrupt=pausing.hard))
+                self._tell(Pause(interrupt=pausing.hard, by=pausing.by))
             return self._done(now)
         if self.pending.pop(Overlay.INTERRUPTING, None) is not None:
             self._mail((*self.mailbox.end_turn(), *self.mailbox.drop_started()), MailState.ERROR, now, "interrupted")
@@ -288,7 +288,7 @@ class SessionCore(Operations):
         pausing = self.pending.get(Overlay.PAUSING)
         if pausing is not None and not pausing.told and not self._waits():
             pausing.told = True
-            self._tell(Pause(interrupt=pausing.hard))
+            self._tell(Pause(interrupt=pausing.hard, by=pausing.by))
 
     # --- requests
 

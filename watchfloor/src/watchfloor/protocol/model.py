@@ -202,6 +202,7 @@ class Traits(Model):
     send_interrupts: bool = False
     stop_leaves_requests: bool = False
     stop_leaves_process: bool = False
+    stop_cuts_step: bool = False
     pause_is_barrier: bool = True
     pause_drops_mail: bool = False
     reader: Reader = Reader.SHARED
