@@ -184,7 +184,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "next",
         ("i",),
         "next request",
-        "show what this session asks, then what waits longest; in the inbox what stands next there",
+        "what waits longest; once the cursor was moved, what its session asks first; in the inbox the next there",
         footer=True,
         where=ALL,
     ),

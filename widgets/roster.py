@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import ClassVar, Final
 
 from textual import events
@@ -138,6 +138,8 @@ class Roster(SparseView):
         self._near_from = 0
         # Until the operator has aimed at a row, new rows that sort to the top may show there.
         self._aimed = False
+        self.begins_on: Callable[[Hashable], bool] = lambda key: True
+        """May the cursor stand there before anybody has put it anywhere?"""
         self._without: frozenset[ColumnName] = frozenset()
         self._strips: dict[Hashable, tuple[_Stamp, Strip]] = {}
 
@@ -264,8 +266,9 @@ class Roster(SparseView):
                 self.post_message(self.Vanished(self, gone, None))
                 self._take(None, 0)
             return
-        if self._selected is None:
-            self._take(rows.key(0), 0)
+        if self._selected is None or not (self._aimed or self.begins_on(self._selected)):
+            first = next((at for at in range(min(count, _NEIGHBOURS)) if self.begins_on(rows.key(at))), 0)
+            self._take(rows.key(first), first)
             self.jump(0)
             return
         index = rows.index(self._selected)

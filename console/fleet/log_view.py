@@ -52,6 +52,8 @@ _PROSE: Final = frozenset({"message", "reasoning", "plan", "progress", "notice",
 _QUIET: Final = frozenset({"reasoning", "tool_output", "lifecycle", "progress", "raw", "unknown", "child", "plan"})
 _OUTPUT: Final = frozenset({"tool_result", "diff", "raw", "unknown"})
 """Of these a line holds the first one, and says how many more there are."""
+BY_POLICY: Final = "policy "
+"""With this begins by whom a command is that no human gave."""
 _PLAIN_HEAD: Final = frozenset({"assistant", "user", "operator", "system", "stdout", "message"})
 """Labels that the kind of the line tells already."""
 
@@ -118,7 +120,7 @@ class SessionLog:
             tail = Clean("a part is missing") if entry.holed else Clean(self._glyphs["cut"])
         if more:
             tail = Clean(f"+{more:,} line{'s' if more > 1 else ''}  {tail}".rstrip())
-        return Line(clock_time(fact.at, self._tz), _kind(entry, kind), masked(text), tone, tail, matched)
+        return Line(clock_time(fact.at, self._tz), self._kind(entry, kind), masked(text), tone, tail, matched)
 
     def _head(self, entry: LogEntry) -> Clean:
         """The label; of a reseed what it does, which its event leaves out and our own command knows."""
@@ -127,6 +129,10 @@ class SessionLog:
             trail = self._store.trails.get(data.get("command", ""))
             return Clean(trail.verb) if trail is not None else entry.fact.head
         return entry.fact.head
+
+    def _kind(self, entry: LogEntry, kind: str) -> Clean:
+        trail = self._store.trails.get(entry.fact.data.get("command", "")) if kind == "intervention" else None
+        return Clean("policy") if trail is not None and trail.intent.by.startswith(BY_POLICY) else _kind(entry, kind)
 
     def whole(self, i: int, /) -> Clean:
         """All that line `i` stands for, line breaks kept: its label and its text, secrets masked."""

@@ -31,6 +31,8 @@ def contact_word(source: Source) -> Clean:
     """The state of a connection in a word; one that is being tried again is still lost."""
     if source.contact is Contact.CONNECTING and source.lost_since is not None:
         return Clean("trying again")
+    if source.contact is Contact.LOST and not source.welcomed and not source.given_up:
+        return Clean("not reached")
     return Clean("given up" if source.given_up else source.contact.value)
 
 

@@ -142,6 +142,7 @@ class Board:
         """Take up the widgets, once they are there."""
         self._screen = screen
         self.roster = screen.query_one(Roster)
+        self.roster.begins_on = lambda key: isinstance(key, SessionKey)
         self.log = screen.query_one(EventLog)
         self.book.bind(self.log)
         self.facts = screen.query_one(FactsPane)
@@ -194,11 +195,14 @@ class Board:
     def rearrange(self, now: int) -> None:
         """Take up at once that the roster is arranged otherwise."""
         self.rows.refresh(Changes(), now)
-        column = _COLUMN.get(self.rows.sort)
-        self.roster.sorted_by = (column, self.rows.reverse) if column is not None else None
+        self._show_sort()
         self.roster.empty = quiet_roster(self._hub.fleet, self.filter)
         self.roster.refresh_rows()
         self._dirty = True
+
+    def _show_sort(self) -> None:
+        column = _COLUMN.get(self.rows.sort)
+        self.roster.sorted_by = (column, self.rows.reverse) if column is not None else None
 
     def bring(self, key: SessionKey, now: int) -> None:
         """Have this session shown, whatever hides it."""
@@ -310,6 +314,7 @@ class Board:
     def paint_roster(self, changes: Changes, now: int, *, everything: bool) -> None:
         """Paint the rows that changed; the cursor may find itself on another session."""
         self.roster.without = _UNUSED if not self._census.used and self.rows.sort is not Sort.USAGE else frozenset()
+        self._show_sort()
         second = now // SECOND_MS != self._second
         waiting = self._roster_changes
         waiting.merge(changes)

@@ -257,7 +257,7 @@ class Elsewhere:
             for source in store.sources.values()
         ]
         commands += [
-            Command(Kind.THEME, clean_line(name), name, Clean("wear it until the console is closed"))
+            Command(Kind.THEME, clean_line(name), name, Clean("wear it from now on, also next time"))
             for name in self._around.theme_choices()
         ]
         return commands

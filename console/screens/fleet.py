@@ -258,7 +258,8 @@ class FleetScreen(Reading):
         if self._board.tiny:
             self.say(f"{named}: nothing can be read here", "attention", lambda: self._board.tiny)
         else:
-            self.say(f"{named}: {WRITING}", "attention", lambda: self._quiet.waits)
+            # Longer than the pause lasts: a line that is gone at once says nothing.
+            self.say(f"{named}: {WRITING}", "attention")
 
     @property
     def writing(self) -> bool:
@@ -381,4 +382,5 @@ class FleetScreen(Reading):
         elif drawer.is_open:
             drawer.close()
         else:
-            self.ask(leaving.ask(self._hub.fleet, self._ours, lambda: self.app.exit(0)))
+            replay = self._hub.showing is not None
+            self.ask(leaving.ask(self._hub.fleet, self._ours, lambda: self.app.exit(0), replay=replay))

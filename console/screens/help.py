@@ -24,6 +24,8 @@ from widgets.tones import Segment
 
 _LABEL: Final = 15
 _MOST: Final = 80
+_ELSEWHERE: Final = "only on "
+_NOT_OFFERED: Final = "this session does not offer "
 _PASSED: Final = frozenset({"next", "inbox"})
 """What is done from here at once: who waits for an answer is not kept waiting by a page."""
 
@@ -48,7 +50,8 @@ def help_items(standings: Iterable[tuple[Action, Standing]], *, read_only: bool)
         elif action.everywhere:
             reason = NOTHING
         else:
-            reason = Clean(f"on the {' and '.join(where.value for where in Where if where in action.where)} screen")
+            where = " and ".join(where.value for where in Where if where in action.where)
+            reason = Clean(f"only on the {where} screen")
         items.append(HelpItem(action, reason))
     return items
 
@@ -72,11 +75,18 @@ def help_rows(
             key = keymap.all_shown(action.id) or Clean("no key")
             rows.append((key, Clean(text), "quiet" if reason else "plain"))
             if reason:
-                rows.append((NOTHING, Clean(f"{'':<{_LABEL}}not now: {reason}"), "lost"))
+                rows.append((NOTHING, Clean(f"{'':<{_LABEL}}{_why(reason)}"), "lost"))
     if legend and not words:
         rows.append((NOTHING, NOTHING, "plain"))
         rows.extend(legend)
     return rows
+
+
+def _why(reason: Clean) -> str:
+    """Why a key does nothing: for good here, or only as things stand."""
+    if reason.startswith(_NOT_OFFERED):
+        return "not offered by this session"
+    return reason if reason.startswith(_ELSEWHERE) else f"not now: {reason}"
 
 
 def _holds(item: HelpItem, keymap: Keymap, words: Sequence[str]) -> bool:

@@ -15,14 +15,16 @@ from widgets.tones import Segment
 
 LEAVE: Final = "leave"
 _NAMED: Final = 4
+_REPLAY: Final = Clean("a recording is shown: nothing that runs is touched")
 
 
-def ask(store: Store, ours: frozenset[str], leave: Callable[[], None]) -> Ask:
-    """The question, and what hangs on it. `ours`: the sources that this console has started."""
+def ask(store: Store, ours: frozenset[str], leave: Callable[[], None], *, replay: bool = False) -> Ask:
+    """The question, and what hangs on it. `ours`: the sources that this console has started. `replay`: a recording is
+    shown, and nothing hangs on that."""
     return Ask(
         name=LEAVE,
         title=((Clean("quit?"), "plain"),),
-        about=consequences(store, ours),
+        about=((_REPLAY, "plain"),) if replay else consequences(store, ours),
         choices=(Choice("quit", Clean("y"), Clean("quit"), also="q"),),
         then=lambda _: leave(),
         anywhere=True,

@@ -59,8 +59,8 @@ async def test_every_action_is_there_with_the_keys_that_it_has_now(stage: Stage)
 async def test_it_says_why_a_key_does_nothing_and_where_others_belong(stage: Stage) -> None:
     listed = rows(stage)
     after = {text[:15].strip(): listed[at + 1][1].strip() for at, (_, text) in enumerate(listed[:-1])}
-    assert after["stop"] == "not now: this session does not offer stop"
-    assert after["try now"] == "not now: on the sources screen"
+    assert after["stop"] == "not offered by this session"
+    assert after["try now"] == "only on the sources screen"
     assert not after["send"].startswith("not now")
 
 

@@ -64,3 +64,16 @@ async def test_without_a_file_nothing_is_kept(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("console.kept_view.save", lambda path, view: pytest.fail(f"{path} was written"))
     async with staged(tmp_path):
         pass
+
+
+async def test_groups_that_are_there_again_begin_on_a_session_and_the_order_is_shown(tmp_path: Path) -> None:
+    kept = tmp_path / "view.json"
+    save(kept, View(sort="name", reverse=True, group="source"))
+    async with staged(tmp_path, kept=kept) as stage:
+        stage.host.session("alpha")
+        await stage.show()
+        selected = stage.console.app.fleet_screen.selected
+        assert selected is not None
+        assert selected.session == "alpha"
+        heading = next(line for line in stage.console.text().splitlines() if "SESSION" in line)
+        assert "SESSION^" in heading.replace(" ", "")

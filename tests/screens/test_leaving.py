@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.screens.leaving import consequences
+from console.screens.leaving import ask, consequences
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.words import Contact
 
@@ -33,3 +33,10 @@ def test_of_a_demo_that_died_nothing_is_claimed() -> None:
     assert said(host) == ["contact with 1 session is lost: its state is not known"]
     host.contact(Contact.LIVE)
     assert said(host) == ["with this console end the demo and its 1 agent"]
+
+
+def test_nothing_hangs_on_a_recording() -> None:
+    host = ScriptedHost()
+    host.session("a")
+    told = ask(host.fleet, OURS, lambda: None, replay=True).about
+    assert [text for text, _ in told] == ["a recording is shown: nothing that runs is touched"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 
 from console.fleet.facts import ContactFact, FaultFact
-from console.fleet.sources_view import FaultRows, SourceRows, fault_lines, source_lines
+from console.fleet.sources_view import FaultRows, SourceRows, contact_word, fault_lines, source_lines
 from tests.unit.fleet.scripted import SOURCE, ScriptedHost
 from watchfloor.text import Clean, clean
 from watchfloor.words import Contact, Primitive, Role
@@ -111,3 +111,9 @@ def test_an_error_of_its_own_is_told_apart_from_what_could_not_be_read() -> None
 def test_of_a_source_that_is_not_known_nothing_is_said() -> None:
     assert source_lines(ScriptedHost().fleet, "nobody", 0, UTC) == []
     assert len(FaultRows(None)) == 0
+
+
+def test_one_that_was_never_reached_is_not_called_lost() -> None:
+    host = ScriptedHost()
+    host.fleet.apply([ContactFact("other", Contact.LOST, host.now, Clean("connection refused"), 2, host.now + 9)], 1)
+    assert contact_word(host.fleet.sources["other"]) == "not reached"

@@ -101,6 +101,15 @@ def test_lines(host: ScriptedHost) -> None:
     assert view.whole(4) == "error\n\n\nno rule\nto make\n\nit"
 
 
+def test_what_a_policy_decided_was_not_done_by_hand(host: ScriptedHost) -> None:
+    host.session("s1")
+    trail = host.go(host.intent(Primitive.PAUSE, "s1", by="policy no-force"))
+    taken = {"kind": "intervention", "primitive": "pause", "by": "root", "outcome": "applied"}
+    host.events("s1", {**taken, "command": trail.id}, {**taken, "command": "other"})
+    view = log(host)
+    assert [view.line(at).kind for at in range(2)] == ["policy", "by hand"]
+
+
 def test_who_decided_what_is_told_by_its_kind(host: ScriptedHost) -> None:
     host.session("s1")
     ended = {"kind": "request_resolved", "request": "r1", "state": "resolved", "by": "root"}
