@@ -212,6 +212,11 @@ async def _run(args: Namespace, echo: Echo, ends: Ends) -> int:
                     insecure=args.insecure,
                     token_known=args.token_file is not None,
                 )
+            else:
+                # One that was found by itself is found again where it is started anew, with another port and token.
+                # Where it is not reached nothing has begun.
+                found = args.join is None and invited(os.environ) is None
+                await host.join(whom, moved=partial(_standing, whom.name) if found else None)
             # Whoever reads that it listens must find it, and its session; the program itself starts a moment later.
             id = None if whom is None else f"{name}-{secrets.token_hex(4)}"
             session = host.add(harness, name=name, id=id, parent=parent, cwd=str(Path.cwd()))
@@ -222,9 +227,6 @@ async def _run(args: Namespace, echo: Echo, ends: Ends) -> int:
                 out.note(f"listening on {url}")
                 _note_if_hidden(host)
             else:
-                # One that was found by itself is found again where it is started anew, with another port and token.
-                found = args.join is None and invited(os.environ) is None
-                await host.join(whom, moved=partial(_standing, whom.name) if found else None)
                 out.note(clean_line(f"joined {whom.url} as {session}"))
             await (_first(over, ends.asked) if args.exit else ends.asked.wait())
             if ends.asked.is_set():

@@ -138,7 +138,7 @@ async def test_run_joins_the_host_that_is_named(program: Program) -> None:
         words = ("run", "--join", url, "--name", "second", "--", "sleep", "60")
         async with serving(program, *words, says="joined ") as (_, joined):
             await seen(program, url, {joined.partition(" as ")[2]: "running"})
-    done = await program.process("run", "--join", url, "--", "touch", "started")
+    done = await program.process("run", "--join", url, "--", "touch", str(program.home / "started"))
     assert done.code == 8
     assert not (program.home / "started").exists()
 
@@ -240,7 +240,18 @@ def test_other_machines_may_call_a_host_by_its_address_and_not_by_any_name() -> 
 
 
 async def test_run_serves_other_machines_only_by_a_token_that_they_can_have(program: Program) -> None:
-    words = ("run", "--serve", "0.0.0.0:0", "--tls-cert", str(PEM), "--tls-key", str(PEM), "--", "touch", "started")
+    words = (
+        "run",
+        "--serve",
+        "0.0.0.0:0",
+        "--tls-cert",
+        str(PEM),
+        "--tls-key",
+        str(PEM),
+        "--",
+        "touch",
+        str(program.home / "started"),
+    )
     done = await program.process(*words)
     assert (done.code, done.out) == (2, "")
     assert "give it by --token-file" in done.err
