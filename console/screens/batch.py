@@ -11,13 +11,13 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from console.fleet.facts import Intent, Refusal, SessionKey
-from console.fleet.state import Session
+from console.fleet.state import Session, Trail
 from console.fleet.wording import name_of
 from console.screens.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.desk import Desk
 from console.screens.steering import changed, intent, whom, written
 from watchfloor.text import NOTHING, Clean, clean_line
-from watchfloor.words import Lifecycle, Primitive
+from watchfloor.words import EffectState, Lifecycle, OutcomeKind, Primitive
 from widgets.tones import Segment
 
 ACTS: Final[Mapping[str, Primitive]] = MappingProxyType(
@@ -137,3 +137,12 @@ def _sessions(number: int) -> str:
 
 def _these(number: int) -> str:
     return "this one" if number == 1 else f"these {number:,}"
+
+
+def became(sent: Sequence[Trail]) -> list[str]:
+    """What is known of commands that were sent: how many were refused, taken, or had their effect."""
+    seen = sum(trail.effect is EffectState.SEEN for trail in sent)
+    taken = sum(trail.outcome is OutcomeKind.APPLIED and trail.effect is not EffectState.SEEN for trail in sent)
+    refused = sum(trail.outcome not in (None, OutcomeKind.APPLIED, OutcomeKind.UNKNOWN) for trail in sent)
+    words = ((taken, "taken"), (seen, "effect seen"), (refused, "refused"))
+    return [f"{number:,} {word}" for number, word in words if number]

@@ -33,7 +33,7 @@ from console.fleet.views import (
 from console.fleet.wording import clock_time, name_of
 from console.recording.keys import KEYS as REPLAY_KEYS
 from console.screens.availability import Standing
-from console.screens.footing import arrangement, footer_keys, hint, quiet_roster, unheard
+from console.screens.footing import arrangement, footer_keys, hint, line_keys, quiet_roster, unheard
 from console.screens.logbook import Logbook
 from console.screens.readable import Readable
 from console.screens.rule import Rule
@@ -134,6 +134,7 @@ class Board:
         self._trailed: Segment = _NOTHING
         self._notice_until = 0
         self._holds: Holds | None = None
+        self._told_live: Callable[[], Segment] | None = None
         self._pressed = 0
         self._dirty = True
         self._judged: Judged | None = None
@@ -200,6 +201,10 @@ class Board:
         self.roster.refresh_rows()
         self._dirty = True
 
+    def soil(self) -> None:
+        """Other keys work than before: paint all of it again."""
+        self._dirty = True
+
     def _show_sort(self) -> None:
         column = _COLUMN.get(self.rows.sort)
         self.roster.sorted_by = (column, self.rows.reverse) if column is not None else None
@@ -228,13 +233,19 @@ class Board:
     def key_pressed(self) -> None:
         """A key was handled: whatever was said before it is over."""
         self._pressed += 1
-        self._notice_until = 0
+        self._notice_until, self._told_live = 0, None
         self._dirty = True
 
     def say(self, text: Clean, tone: Tone, now: int, holds: Holds | None = None) -> None:
         """Say this at once, in the line for notices, until a key is pressed, or sooner: while it `holds`."""
         self._notice, self._notice_until, self._holds = (text, tone), now + NOTICE_MS, holds
+        self._told_live = None
         self._paint_lines(now)
+
+    def follow(self, told: Callable[[], Segment], now: int) -> None:
+        """Say what this tells, read again all the time, in the line for notices until a key is pressed."""
+        self.say(*told(), now)
+        self._told_live = told
 
     def turn_to(self, key: SessionKey | None) -> None:
         """Show the log of this session."""
@@ -414,7 +425,8 @@ class Board:
         fleet = self._hub.fleet
         self._selected = selected
         self.facts.facts = self._fact_rows(selected, now) if selected else []
-        self._footer.items = footer_keys(standings(), self._keys, fleet)
+        writing = self._screen.has_class("-writing")
+        self._footer.items = line_keys("take it") if writing else footer_keys(standings(), self._keys, fleet)
         self._rule.say(self._log_title(selected, now), active=self._log_active)
         trail = self._last_trail(selected, shown)
         self._trailed = trail_segment(trail, self._tz) if trail is not None else _NOTHING
@@ -435,7 +447,7 @@ class Board:
         if self._holds is not None and not self._holds():
             self._notice_until, self._holds = 0, None
         if now < self._notice_until:
-            said = (self._notice,)
+            said = (self._told_live() if self._told_live is not None else self._notice,)
         elif not self._pressed:
             said = hint(self._hub.fleet, self._keys, self._ground)
         said = said or unheard(self._hub.fleet, self._selected, self._keys)

@@ -46,6 +46,11 @@ def footer_keys(standings: Iterable[tuple[Action, Standing]], keys: Keymap, stor
     return shown
 
 
+def line_keys(label: str) -> list[FooterKey]:
+    """The keys while a line is written in: those of the screen below it do nothing then."""
+    return [FooterKey(Clean(key), Clean(does), True, NOTHING) for key, does in (("enter", label), ("esc", "leave it"))]
+
+
 def hint(store: Store, keys: Keymap, ground: Clean = NOTHING) -> tuple[Segment, ...]:
     """What an operator who has not touched anything should know. `ground`: why this is what the console opened on."""
     agents = {r.key.owner for r in open_requests(store) if store.sources[r.key.source].live}

@@ -285,7 +285,9 @@ class Interventions:
             texts = self._board.drawer.forget(drafts) if self._board.drawer is not None else {}
             self._begin(self._dispatch(sent, texts))
         said = f"{meant[0].command.primitive.value} sent to {len(sent):,} of {len(meant):,}"
-        self.say(Clean("; ".join([said, *kept])), "attention" if kept else "plain")
+        tone: Tone = "attention" if kept else "plain"
+        # Sent is not done: what is known of them counts on while it stands there.
+        self._board.follow(lambda: (Clean("; ".join([said, *batch.became(sent), *kept])), tone), self._clock())
 
     def _renewed(self, intent: Intent, session: Session) -> Intent:
         """The command as of now, after the operator has agreed to what it means."""

@@ -47,6 +47,7 @@ class Writing(Lookout):
             return
         self._written = written
         self.add_class("-writing")
+        self._board.soil()
         self.deafen(True)
         box = self._box
         box.ask(written.label, initial)
@@ -61,6 +62,7 @@ class Writing(Lookout):
     def _end_line(self, *, taken: bool = False) -> None:
         written, self._written = self._written, None
         self.remove_class("-writing")
+        self._board.soil()
         self.deafen(False)
         if taken or self._box.typed:
             # What is typed on behind it is no key.

@@ -10,7 +10,7 @@ from console.fleet.facts import SessionKey
 from tests.screens.stage import SMALL
 from tests.screens.staged import ALLOW, DENY, Stage, staged
 from watchfloor.protocol import frames as f
-from watchfloor.words import Primitive
+from watchfloor.words import OutcomeKind, Primitive
 from widgets.roster import Roster
 
 ABLE: dict[str, dict[str, object]] = {"send": {}, "pause": {}, "resume": {}, "interrupt": {}, "approve": {}, "stop": {}}
@@ -55,6 +55,22 @@ async def test_each_is_named_before_anything_is_sent(tmp_path: Path, key: str, p
         assert sent(stage) == [(primitive, "alpha"), (primitive, "beta")]
         assert len({intent.id for intent in stage.sent}) == 2
         assert f"{primitive} sent to 2 of 2" in stage.said
+
+
+async def test_what_has_become_of_them_is_counted_while_it_is_told(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        await marked(stage)
+        await stage.press("p")
+        await answer(stage, "y")
+        assert "pause sent to 2 of 2" in stage.said
+        alpha, beta = stage.sent
+        stage.host.outcome(alpha.id)
+        stage.host.outcome(beta.id, OutcomeKind.REFUSED)
+        await stage.show()
+        assert "pause sent to 2 of 2; 1 taken; 1 refused" in stage.said
+        stage.host.summary("alpha", lifecycle="paused")
+        await stage.show()
+        assert "pause sent to 2 of 2; 1 effect seen; 1 refused" in stage.said
 
 
 async def test_escape_sends_nothing_and_keeps_the_marks(tmp_path: Path) -> None:

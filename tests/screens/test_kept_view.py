@@ -77,3 +77,16 @@ async def test_groups_that_are_there_again_begin_on_a_session_and_the_order_is_s
         assert selected.session == "alpha"
         heading = next(line for line in stage.console.text().splitlines() if "SESSION" in line)
         assert "SESSION^" in heading.replace(" ", "")
+
+
+async def test_while_a_line_is_open_the_footer_names_its_keys(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        stage.host.session("alpha")
+        await stage.show()
+        usual = stage.console.footer
+        await stage.press("slash")
+        await stage.show()
+        assert " ".join(stage.console.footer.split()) == "enter take it esc leave it"
+        await stage.press("escape")
+        await stage.show()
+        assert stage.console.footer == usual
