@@ -87,6 +87,12 @@ def press_until(terminal: Terminal, key: str, holds: Callable[[], object]) -> No
     raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
 
 
+def pick(terminal: Terminal, key: str, label: str, holds: Callable[[], object]) -> None:
+    """Choose in a form: there a key only puts the cursor on its choice, while nothing else is typed; enter takes it."""
+    press_until(terminal, f"\x15{key}", lambda: f"takes {label}" in terminal.screen())
+    press_until(terminal, "enter", holds)
+
+
 def apart(terminal: Terminal) -> None:
     """Let 300 ms pass: a hand that means each key by itself needs longer from one to the next, and keys that follow
     each other faster are taken for letters of a text."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, pick, press_until
 from tests.pty.scripted_host import Frame, ScriptedHost, serving
 
 FIELDS: Final[Sequence[Mapping[str, Any]]] = (
@@ -85,7 +85,7 @@ def test_what_is_agreed_to_goes_out_once(env: dict[str, str], size: tuple[int, i
 
         step(terminal, "m", "what else 00calm")
         step(terminal, "1", "Where to (1 of 2)")
-        step(terminal, "1", "Token (2 of 2)")
+        pick(terminal, "1", "before all", asks(terminal, "Token (2 of 2)"))
         terminal.press("hush", "enter")
         terminal.wait_for("Token: given, not shown", SLOW_S)
         assert "hush" not in terminal.screen()

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, press_until, program
 
 _SGR: Final = re.compile(rb"\x1b\[([0-9;:]*)m")
 _MOUSE: Final = (b"\x1b[?1000h", b"\x1b[?1003h", b"\x1b[?1006h")
@@ -121,10 +121,11 @@ def test_a_theme_of_ones_own_is_worn(env: dict[str, str]) -> None:
         assert b"48;2;1;2;3" in terminal.raw
 
 
-def test_in_reduced_motion_a_quiet_screen_is_not_drawn_on(env: dict[str, str]) -> None:
+def test_in_reduced_motion_a_quiet_screen_is_not_drawn_on(env: dict[str, str], tmp_path: Path) -> None:
     configured(env, "reduced_motion = true\n")
-    with console(env, "demo") as terminal:
-        ready(terminal)
+    # Nothing waits for anybody here: how long something has waited is counted on every screen.
+    with program(env, tmp_path) as (url, _), console(env, "connect", url) as terminal:
+        terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
         terminal.press("?")
         terminal.wait_for("Decide", SLOW_S)
         # Sooner or later it has been drawn; from then on nothing of it moves.

@@ -11,7 +11,7 @@ FOREIGN = "\x1b[20;1Hbroadcast message: the machine goes down\r\n\x1b[22;4Hfor a
 
 def test_what_somebody_else_wrote_goes_at_a_key(env: dict[str, str]) -> None:
     with console(env, "connect", "ws://127.0.0.1:9") as terminal:
-        terminal.wait_for(re.compile(r"127\.0\.0\.1:9 lost.*STATE", re.DOTALL), SLOW_S)
+        terminal.wait_for(re.compile(r"127\.0\.0\.1:9 not reached.*STATE", re.DOTALL), SLOW_S)
         terminal.scribble(FOREIGN)
         assert "broadcast message" in terminal.screen()
         # What is painted by itself, each second and at other keys, leaves it where it is.

@@ -52,6 +52,6 @@ def test_a_recording_is_shown_paused_stepped_and_searched(env: Mapping[str, str]
 def test_what_is_no_recording_is_told_in_one_line(env: Mapping[str, str], tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("dear diary")
-    with console(env, "replay", str(text)) as terminal:
+    with console(env, "replay", str(text), size=(200, 30)) as terminal:
         terminal.wait_for("is no recording")
         assert terminal.wait_exit() == 2

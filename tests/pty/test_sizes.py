@@ -45,7 +45,7 @@ def test_a_terminal_that_does_not_know_its_size_is_taken_for_a_usual_one(
 ) -> None:
     with Terminal([*WATCHFLOOR, "connect", SOURCE], size, env=env, drawn=False) as terminal:
         terminal.wait_until(lambda: b"STATE" in terminal.raw, SLOW_S, what="the first frame")
-        terminal.wait_until(lambda: b"lost" in terminal.raw, SLOW_S, what="the source to be lost")
+        terminal.wait_until(lambda: b"not reached" in terminal.raw, SLOW_S, what="the source to be told of")
         assert places(terminal.raw)[1] == 24
         assert places(terminal.raw)[0] <= 80
 
@@ -87,7 +87,7 @@ def test_it_is_drawn_anew_in_a_terminal_that_changes_its_mind(env: dict[str, str
 
 def test_a_size_that_the_terminal_reports_in_its_own_words_is_bounded_too(env: dict[str, str]) -> None:
     with Terminal([*WATCHFLOOR, "connect", SOURCE], (100, 30), env=env, drawn=False) as terminal:
-        terminal.wait_until(lambda: b"lost" in terminal.raw, SLOW_S, what="the first frame")
+        terminal.wait_until(lambda: b"not reached" in terminal.raw, SLOW_S, what="the first frame")
         terminal.raw.clear()
         terminal.write(b"\x1b[48;65535;65535;1;1t")
         terminal.wait_until(lambda: places(terminal.raw)[1] > 30, SLOW_S, what="the new size to be taken")

@@ -145,7 +145,7 @@ def test_a_terminal_that_was_left_in_a_bad_way_is_taken_all_the_same(env: dict[s
     unblocked = "import os, sys; os.set_blocking(2, False); os.execv(sys.argv[1], sys.argv[1:])"
     words = [sys.executable, "-c", unblocked, *WATCHFLOOR, "connect", "ws://127.0.0.1:9"]
     with Terminal(words, (120, 40), env={**env, "PYTHONUNBUFFERED": ""}) as terminal:
-        terminal.wait_for("127.0.0.1:9 lost", SLOW_S)
+        terminal.wait_for("127.0.0.1:9 not reached", SLOW_S)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
@@ -213,7 +213,7 @@ def leave_shell(terminal: Terminal) -> None:
 
 def test_a_console_that_nobody_could_wake_says_so_and_stays(env: dict[str, str]) -> None:
     with console(env, "connect", "ws://127.0.0.1:9") as terminal:
-        terminal.wait_for("127.0.0.1:9 lost", SLOW_S)
+        terminal.wait_for("127.0.0.1:9 not reached", SLOW_S)
         terminal.press("ctrl+z")
         terminal.wait_for("no shell is there that could wake this console")
         assert process_state(terminal.process.pid) != "T"
@@ -221,7 +221,7 @@ def test_a_console_that_nobody_could_wake_says_so_and_stays(env: dict[str, str])
 
 def test_a_console_that_was_stopped_by_force_takes_its_terminal_again(env: dict[str, str]) -> None:
     with console(env, "connect", "ws://127.0.0.1:9") as terminal:
-        terminal.wait_for("127.0.0.1:9 lost", SLOW_S)
+        terminal.wait_for("127.0.0.1:9 not reached", SLOW_S)
         terminal.process.send_signal(signal.SIGSTOP)
         terminal.wait_until(lambda: process_state(terminal.process.pid) == "T", what="the console to stop")
         terminal.raw.clear()
