@@ -18,7 +18,7 @@ async def made(path: Path) -> Path:
 
 def test_a_recording_is_shown_paused_stepped_and_searched(env: Mapping[str, str], tmp_path: Path) -> None:
     path = asyncio.run(made(tmp_path / "build.rec"))
-    with console(env, "replay", str(path), "--speed", "0.1") as terminal:
+    with console(env, "replay", str(path), "--speed", "0.05") as terminal:
         terminal.wait_for("REPLAY")
         assert "this is a recording" in terminal.screen()
         assert "] request" in terminal.screen()
@@ -29,7 +29,7 @@ def test_a_recording_is_shown_paused_stepped_and_searched(env: Mapping[str, str]
         terminal.press("a")
         press_until(terminal, "]", lambda: "no request comes after this" in terminal.screen())
         assert "1 needs you" in terminal.screen()
-        for _ in range(7):
+        for _ in range(8):
             terminal.press(">")
         terminal.wait_for("x12.8")
         press_until(terminal, "@", lambda: "go to" in terminal.screen())
