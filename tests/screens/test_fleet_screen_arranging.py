@@ -175,6 +175,7 @@ async def test_on_a_heading_nothing_intervenes(tmp_path: Path) -> None:
         await stage.press("v", "g")
         assert selected(stage) is None
         for key in "paxXs":
+            stage.clock.now += 400  # each is a press of its own, and no word that is typed
             await stage.press(key)
         assert not stage.sent
         assert "no session is selected" in stage.said
