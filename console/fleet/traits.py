@@ -102,7 +102,10 @@ def _is_barrier(profile: ProfileFact | None) -> bool:
 
 
 def _stop(store: Store, session: Session, profile: ProfileFact | None, intent: Intent) -> tuple[str, ...]:
-    lines = [f"{_name(session)} is killed at once" if intent.kill else f"{_name(session)} is stopped"]
+    own = session.controls.get(Primitive.STOP)
+    # A source that says itself what its control does knows better than our own table.
+    done = f": {own}" if own else " is killed at once" if intent.kill else " is stopped"
+    lines = [f"{_name(session)}{done}"]
     alive = [
         child
         for child in store.children.get(session.key, ())

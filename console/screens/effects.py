@@ -128,6 +128,9 @@ def sending(session: Session) -> Clean:
 
 def stopping(session: Session, profile: ProfileFact | None, kill: bool) -> tuple[Clean, ...]:
     """What stopping would do, one line each."""
+    own = session.controls.get(Primitive.STOP)
+    if own:
+        return (own,)
     found = cell(session, Op.STOP_KILL if kill else Op.STOP)
     says = dict(_ALSO)
     if profile is not None and profile.traits.get("stop_cuts_step"):

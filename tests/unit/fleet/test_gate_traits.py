@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.fleet.facts import Refusal
+from console.fleet.facts import Refusal, SessionKey
 from console.fleet.gate import Allowed, Gated, Greyed, can, gate
+from console.screens.effects import stopping
 from tests.unit.fleet.scripted import FULL, ScriptedHost
 from watchfloor.protocol.model import Traits
 from watchfloor.words import OutcomeKind, Primitive, Priority
@@ -115,6 +116,14 @@ def test_stop_leaves_requests() -> None:
     assert through(host, Primitive.STOP).confirm == ("s1 is stopped",)
     host.ask()
     assert through(host, Primitive.STOP).confirm == ("s1 is stopped", "its open requests stay: decide them as well")
+
+
+def test_a_source_says_itself_what_its_stop_does() -> None:
+    host = scripted()
+    host.summary("s1", controls={"stop": "cancel this attempt (another may begin)"})
+    assert through(host, Primitive.STOP).confirm == ("s1: cancel this attempt (another may begin)",)
+    told = stopping(host.fleet.sessions[SessionKey("here", "s1")], None, kill=False)
+    assert told == ("cancel this attempt (another may begin)",)
 
 
 def test_stop_leaves_process() -> None:
