@@ -118,8 +118,14 @@ async def test_a_box_in_which_something_was_written_and_deleted_leaves_the_pause
 # --- written where nothing is asked for ----------------------------------------------------
 
 
-@pytest.mark.parametrize("ms", [0, 90, 250])
-@pytest.mark.parametrize("text", ["the agent asks to pause, deny or resume it, X y", "look again, then stop it please"])
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("the agent asks to pause, deny or resume it, X y", 0),
+        ("the agent asks to pause, deny or resume it, X y", 250),
+        ("look again, then stop it please", 90),
+    ],
+)
 async def test_a_sentence_starts_nothing(stage: Stage, text: str, ms: int) -> None:
     await carded(stage)
     await type_on(stage, text, ms)
