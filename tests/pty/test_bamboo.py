@@ -57,8 +57,15 @@ def card(terminal: Terminal, about: str) -> None:
     """Open the card of the only request, seen to its end, and wait until it counts keys."""
     terminal.wait_for("1 needs you", SLOW_S)
     press_until(terminal, "i", lambda: about in terminal.screen())
-    press_until(terminal, "home", lambda: "its beginning was not seen" not in terminal.screen())
-    press_until(terminal, "end", lambda: re.search(r"^ +armed(  |$)", terminal.screen(), re.MULTILINE))
+    for _ in range(20):  # its beginning first: what comes while the card is opened may have moved it on
+        terminal.press("home")
+        terminal.wait_until(lambda: re.search(r"^ +line 1-", terminal.screen(), re.MULTILINE), 1.2, or_fail=False)
+        terminal.press("end")
+        if terminal.wait_until(
+            lambda: re.search(r"^ +armed(  |$)", terminal.screen(), re.MULTILINE), 1.2, or_fail=False
+        ):
+            return
+    raise AssertionError(f"never armed:\n{terminal.screen()}")
 
 
 def choose(terminal: Terminal, choice: str) -> None:
