@@ -141,11 +141,16 @@ class Board:
 
     def bind(self, screen: Widget) -> None:
         """Take up the widgets, once they are there."""
-        self._screen = screen
+        self._take_up(screen)
         self.roster = screen.query_one(Roster)
         self.roster.begins_on = lambda key: isinstance(key, SessionKey)
         self.log = screen.query_one(EventLog)
         self.book.bind(self.log)
+        self.bound = True
+
+    def _take_up(self, screen: Widget) -> None:
+        """What stands on every screen on which sessions are looked at."""
+        self._screen = screen
         self.facts = screen.query_one(FactsPane)
         self._top = screen.query_one("#top", StatusBar)
         self._counts = screen.query_one("#counts", StatusBar)
@@ -154,7 +159,6 @@ class Board:
         self._rule = screen.query_one("#log-rule", Rule)
         self._footer = screen.query_one(ActionFooter)
         self._too_small = screen.query_one(TooSmall)
-        self.bound = True
 
     def sight(self) -> Sight:
         """Where the operator looks, to begin with."""

@@ -14,21 +14,17 @@ from console.fleet.inbox import Inbox, Shown
 from console.fleet.inbox_view import InboxRows, counts, told
 from console.fleet.order import RowKey
 from console.fleet.wording import Segment, name_by_key
-from console.screens.board import Board, FactsPane
+from console.screens.board import Board
 from console.screens.drawer import Drawer
 from console.screens.inbox_sight import InboxSight
-from console.screens.rule import Rule
 from console.screens.sight import Sight
 from console.screens.together import Outcome, outcome_rows
 from console.screens.told import Told
-from console.screens.too_small import TooSmall
 from watchfloor.text import NOTHING, Clean, clean_line
-from widgets.action_footer import ActionFooter
 from widgets.event_log import EventLog
 from widgets.facts import Facts
 from widgets.listing import ListColumn, Listing
 from widgets.roster import Roster
-from widgets.status_bar import StatusBar
 
 if TYPE_CHECKING:
     from console.hub import Hub
@@ -71,16 +67,8 @@ class InboxBoard(Board):
 
     def bind(self, screen: Widget) -> None:
         """Take up the widgets, once they are there."""
-        self._screen = screen
-        self.facts = screen.query_one(FactsPane)
-        self._top = screen.query_one("#top", StatusBar)
-        self._counts = screen.query_one("#counts", StatusBar)
-        self._trail = screen.query_one("#trail", StatusBar)
-        self._notice_bar = screen.query_one("#notice", StatusBar)
-        self._rule = screen.query_one("#log-rule", Rule)
-        self._footer = screen.query_one(ActionFooter)
+        self._take_up(screen)
         self._told = screen.query_one(Told)
-        self._too_small = screen.query_one(TooSmall)
         self._outcomes = screen.query_one(OutcomesPane)
         self.drawer = screen.query_one(Drawer)
         self.bound = True

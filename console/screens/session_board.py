@@ -13,17 +13,13 @@ from console.fleet.facts_details import detail_rows
 from console.fleet.order import RowKey
 from console.fleet.transcript import Transcript as Blocks
 from console.fleet.wording import TONE_OF, Segment
-from console.screens.board import Board, FactsPane
+from console.screens.board import Board
 from console.screens.drawer import Drawer
-from console.screens.rule import Rule
-from console.screens.too_small import TooSmall
 from console.screens.transcript_book import TranscriptBook
 from watchfloor.text import NOTHING, Clean
-from widgets.action_footer import ActionFooter
 from widgets.event_log import EventLog
 from widgets.facts import FactRow
 from widgets.roster import Roster
-from widgets.status_bar import StatusBar
 from widgets.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -54,15 +50,7 @@ class SessionBoard(Board):
 
     def bind(self, screen: Widget) -> None:
         """Take up the widgets, once they are there."""
-        self._screen = screen
-        self.facts = screen.query_one(FactsPane)
-        self._top = screen.query_one("#top", StatusBar)
-        self._counts = screen.query_one("#counts", StatusBar)
-        self._trail = screen.query_one("#trail", StatusBar)
-        self._notice_bar = screen.query_one("#notice", StatusBar)
-        self._rule = screen.query_one("#log-rule", Rule)
-        self._footer = screen.query_one(ActionFooter)
-        self._too_small = screen.query_one(TooSmall)
+        self._take_up(screen)
         self.drawer = screen.query_one(Drawer)
         self.bound = True
 

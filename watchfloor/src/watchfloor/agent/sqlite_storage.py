@@ -75,7 +75,7 @@ class SqliteStorage:
             while same < shortest and written[same] is session.messages[same]:
                 same += 1
         key = _key(session.id)
-        with self._typed(), self._transaction():
+        with self._typed(), sqlite_file.transaction(self._db):
             self._db.execute(
                 "INSERT OR REPLACE INTO sessions (id, updated, body) VALUES (?, ?, ?)",
                 (key, session.updated_at, dumped(session)),
@@ -93,7 +93,7 @@ class SqliteStorage:
 
     def delete(self, id: str) -> bool:
         self._written.pop(id, None)
-        with self._typed(), self._transaction():
+        with self._typed(), sqlite_file.transaction(self._db):
             self._db.execute("DELETE FROM messages WHERE session = ?", (_key(id),))
             return self._db.execute("DELETE FROM sessions WHERE id = ?", (_key(id),)).rowcount > 0
 
@@ -107,17 +107,6 @@ class SqliteStorage:
     def _damaged(self, what: str, error: ValueError) -> StorageCorrupt:
         kind = type(error).__name__
         return StorageCorrupt(f"{self.path} is damaged ({what} cannot be read: {kind}): {sqlite_file.MOVE_AWAY}")
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
 
     @contextlib.contextmanager
     def _typed(self) -> Iterator[None]:

@@ -5,9 +5,10 @@ What cannot be used is left exactly as it is: the header of a file is read befor
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +54,19 @@ def open_file(path: Path, *, application: int, version: int, tables: Sequence[st
         db.close()
         raise
     return db
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """What is written within is in the file wholly, or not at all."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 def look(path: Path, application: int, version: int) -> None:

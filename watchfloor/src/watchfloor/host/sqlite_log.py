@@ -100,7 +100,7 @@ class SqliteLog:
         self._pos = int(facts.get("pos", 0))
         self._kept_from = int(facts.get("kept_from", 1))
         boot = sqlite_file.boot()
-        with self._transaction():
+        with sqlite_file.transaction(self._db):
             if not facts.get("closed", 1) and (boot is None or facts.get("boot") != boot):
                 for session in self._sessions.values():
                     session.epoch = self._new_epoch()
@@ -116,7 +116,7 @@ class SqliteLog:
     def close(self) -> None:
         """Close the file. A log that is closed cannot be used any more."""
         # Without this note the next one who opens it only has to be more careful.
-        with contextlib.suppress(sqlite3.Error), self._transaction():
+        with contextlib.suppress(sqlite3.Error), sqlite_file.transaction(self._db):
             self._note(closed=1)
         self._db.close()
 
@@ -173,7 +173,7 @@ class SqliteLog:
 
     def forget_state(self, session: str) -> None:
         id = self._of(session).id
-        with self._typed(), self._transaction():
+        with self._typed(), sqlite_file.transaction(self._db):
             self._db.execute("DELETE FROM states WHERE session = ?", (id,))
             self._db.execute("DELETE FROM conversations WHERE session = ?", (id,))
             self._db.execute("DELETE FROM letters WHERE session = ?", (id,))
@@ -183,7 +183,7 @@ class SqliteLog:
         if not states and not any(events for _, events in batch):
             return [[] for _ in batch]
         stored: list[list[Event]] = []
-        with self._typed(), self._whole() as changed, self._transaction():
+        with self._typed(), self._whole() as changed, sqlite_file.transaction(self._db):
             for name, events in batch:
                 stored.append(self._store(name, events, changed) if events else [])
             for state in states:
@@ -273,17 +273,6 @@ class SqliteLog:
             self._pos, self._kept_from = before
             raise
         self._sessions.update(changed)
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
 
     # --- reading
 
