@@ -15,6 +15,7 @@ from console.fleet.store import Store
 from console.fleet.wording import name_of
 from console.screens.availability import Standing
 from console.screens.badge import badge
+from console.screens.handlers import MOVES
 from console.spelling import spelled
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Primitive
@@ -30,25 +31,7 @@ if TYPE_CHECKING:
     from console.screens.commandline import Command
     from watchfloor.connector import Clock
 
-_MOVING: Final = frozenset(
-    {
-        "open",
-        "back",
-        "down",
-        "up",
-        "page_down",
-        "page_up",
-        "read_on",
-        "last",
-        "first",
-        "left",
-        "right",
-        "focus_next",
-        "focus_previous",
-        "command",
-        "leave",
-    }
-)
+_MOVING: Final = MOVES | {"command", "leave"}
 """What only means something as a key."""
 _NAMED: Final = {
     "deny_reason": Clean("deny with reason"),

@@ -29,7 +29,6 @@ from console.screens.inbox_board import InboxBoard, OutcomesPane
 from console.screens.inbox_desk import InboxDesk
 from console.screens.rule import Rule
 from console.screens.sizes import size_classes
-from console.screens.told import Told
 from console.screens.too_small import TooSmall
 from console.screens.writing import Written
 from watchfloor.text import NOTHING, Clean
@@ -120,7 +119,7 @@ class InboxScreen(FleetScreen, inherit_bindings=False):
         yield TooSmall(id="too-small")
         yield StatusBar(id="trail", marks=marks)
         yield StatusBar(id="notice", marks=marks)
-        yield Told(id="told")
+        yield self._desk.told
         yield ActionFooter(id="footer", marks=marks)
         yield Drawer(self._hub.steady, self._quiet, id="drawer", marks=marks, drafts=self._drafts)
 

@@ -19,7 +19,6 @@ from console.screens.drawer import Drawer
 from console.screens.inbox_sight import InboxSight
 from console.screens.sight import Sight
 from console.screens.together import Outcome, outcome_rows
-from console.screens.told import Told
 from watchfloor.text import NOTHING, Clean, clean_line
 from widgets.event_log import EventLog
 from widgets.facts import Facts
@@ -68,7 +67,6 @@ class InboxBoard(Board):
     def bind(self, screen: Widget) -> None:
         """Take up the widgets, once they are there."""
         self._take_up(screen)
-        self._told = screen.query_one(Told)
         self._outcomes = screen.query_one(OutcomesPane)
         self.drawer = screen.query_one(Drawer)
         self.bound = True

@@ -2,55 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.live.bamboo_kit import API, PROGRAMS, Live, live, needs_bamboo
 from tests.peers.bamboo_server import NEW_LINE, OLD_LINE, fake_bamboo
+from tests.pty.elsewhere import elsewhere
 from tests.pty.harness import Terminal
 from tests.pty.kit import SLOW_S, console, press_until
 from tests.sockets.bamboo_kit import ASK_NAME, SAY, TOUCH, begin, go_on, script
 
-T = TypeVar("T")
 PLAN = {"call": "ExitPlanMode", "args": {"plan": "First look."}, "id": "call_plan"}
-
-
-class Elsewhere:
-    """An event loop in a thread, for servers that go on while the test waits for its terminal."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.stack = AsyncExitStack()
-        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-
-    def run(self, work: Coroutine[Any, Any, T], within_s: float = 3 * SLOW_S) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(within_s)
-
-    def call(self, function: Callable[[], T]) -> T:
-        async def called() -> T:
-            return function()
-
-        return self.run(called())
-
-
-@contextmanager
-def elsewhere() -> Iterator[Elsewhere]:
-    made = Elsewhere()
-    made._thread.start()
-    try:
-        yield made
-    finally:
-        made.run(made.stack.aclose())
-        made.loop.call_soon_threadsafe(made.loop.stop)
-        made._thread.join(SLOW_S)
-        made.loop.close()
 
 
 def card(terminal: Terminal, about: str) -> None:
