@@ -152,8 +152,8 @@ def test_500_agents_that_ask_at_once_ring_once_and_the_inbox_is_there_at_once(en
         for at in range(500):
             host.ask(f"agent-{at:03}", f"make part-{at:03}")
         asked = time.monotonic()
-        terminal.press("i")
-        terminal.wait_for(re.compile(r" runs . make part-"), SLOW_S)
+        # Where the console is held up, the key may come before the first request.
+        press_until(terminal, "i", lambda: re.search(r" runs . make part-", terminal.screen()))
         shown = time.monotonic()
         terminal.wait_for("500 need you", SLOW_S)
         print(f"500 asked within {(asked - began) * 1000:.0f} ms, a card {(shown - asked) * 1000:.0f} ms after the key")
