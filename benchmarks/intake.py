@@ -24,7 +24,7 @@ from benchmarks.traffic import BEGAN, EPOCH, Traffic, make, name
 from console.fleet.apply import Fleet
 from console.fleet.changes import Changes
 from console.fleet.facts import Fact
-from console.fleet.roster_view import RosterView
+from console.fleet.views.roster import RosterView
 from console.intake import Intake
 from themes.loader import load_glyphs
 from watchfloor.client import ClientCore

@@ -14,12 +14,12 @@ from statistics import median
 from typing import Any, Final
 
 from console.fleet.apply import Fleet
-from console.fleet.arrangement import Grouping
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact, SessionKey, SummaryFact
-from console.fleet.filter import parse
-from console.fleet.order import Sort
-from console.fleet.roster_view import RosterView
+from console.fleet.roster.arrangement import Grouping
+from console.fleet.roster.filter import parse
+from console.fleet.roster.order import Sort
+from console.fleet.views.roster import RosterView
 from themes.loader import load_glyphs
 from watchfloor.text import Clean
 from watchfloor.words import Contact, Lifecycle

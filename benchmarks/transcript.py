@@ -19,7 +19,7 @@ from textual.app import App, ComposeResult
 from console.fleet.apply import Fleet
 from console.fleet.facts import ContactFact, EventFact, EventsFact, SessionKey, SummaryFact
 from console.fleet.log import KEEP
-from console.fleet.transcript import Transcript as Blocks
+from console.fleet.transcript.transcript import Transcript as Blocks
 from themes.loader import load_glyphs, load_theme
 from themes.toolkit import toolkit_theme
 from watchfloor.text import Clean

@@ -31,14 +31,14 @@ from console.actions import ACTIONS, Where, actions
 from console.audit import Audit
 from console.config import config_path, state_folder
 from console.demo.process import NAME as DEMO
-from console.fleet.bell import Bell
+from console.fleet.decisions.bell import Bell
 from console.hub import Hub, steady_ms
 from console.journal.journal import JOURNAL, Journal
 from console.journal.records import Retention
 from console.kept_view import View
 from console.keymap import key_names, keymap
 from console.screens.collector import Collector
-from console.screens.fleet import STYLES, FleetScreen
+from console.screens.fleet.screen import STYLES, FleetScreen
 from console.terminal.driver import PasteDropped, TerminalDriver, tell_terminal
 from console.terminal.lifeline import Lifeline, believed
 from themes.loader import load_glyphs
@@ -68,7 +68,7 @@ _BEHIND_THE_FIRST_PAINT: Final = (
     "console.connectors.registry",
     "console.connectors.native",
     "console.commands",
-    "console.fleet.grants",
+    "console.fleet.decisions.grants",
     "console.hub.deciding",
     "console.notifying.keeper",
 )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from console.actions import Action, Needs
-from console.fleet.decide import option_deny, option_once
+from console.fleet.decisions.decide import option_deny, option_once
 from console.fleet.facts import FieldFact
 from console.fleet.state import Request, Session
 from watchfloor.text import Clean

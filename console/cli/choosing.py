@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from console.fleet.decide import option_deny
+from console.fleet.decisions.decide import option_deny
 from console.fleet.facts import OptionFact, Refusal, RequestFact
 from watchfloor.text import clean_line
 from watchfloor.words import OptionKind, OutcomeKind, Scope

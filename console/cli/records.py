@@ -14,9 +14,9 @@ from console.cli.choosing import listed
 from console.cli.exits import OK
 from console.cli.link import Link, attached, now_ms
 from console.fleet.facts import ActionFact, RequestFact
-from console.fleet.row import LETTERS
 from console.fleet.state import Request, Session
-from console.fleet.wording import one_line
+from console.fleet.views.row import LETTERS
+from console.fleet.views.wording import one_line
 from watchfloor.connector import Record
 from watchfloor.text import Clean, clean, clean_line, redact, since
 from watchfloor.words import Lifecycle, Primitive

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.state import Session
 from console.fleet.store import Store
-from console.fleet.wording import Tone, clock_time, short_count
+from console.fleet.views.wording import Tone, clock_time, short_count
 from watchfloor.text import Clean, clean_line, numeral, since
 from watchfloor.words import Lifecycle
 

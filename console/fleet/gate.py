@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from console.fleet import decide
+from console.fleet.decisions import decide
 from console.fleet.facts import Intent, OptionFact, ProfileFact, Refusal, RequestKey, SessionKey
 from console.fleet.state import Session, Source
 from console.fleet.store import Store

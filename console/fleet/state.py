@@ -29,8 +29,8 @@ from console.fleet.facts import (
     UsageFact,
 )
 from console.fleet.log import Log
-from console.fleet.rate import Rate
 from console.fleet.reseeds import reseed_word
+from console.fleet.roster.rate import Rate
 from watchfloor.text import NOTHING, Clean
 from watchfloor.words import (
     ANSWERABLE,

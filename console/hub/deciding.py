@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from console.fleet.decisions.risk.actions import request_risks
 from console.fleet.gate import Gated
-from console.fleet.risk.actions import request_risks
 from console.policies.automatic import Automatic
 from watchfloor.words import OptionKind
 

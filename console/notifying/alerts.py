@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 from uuid import uuid4
 
+from console.fleet.decisions.former import standing
 from console.fleet.facts import RequestKey
-from console.fleet.former import standing
 from console.fleet.needs import open_requests
 from console.fleet.state import Request
 from console.fleet.store import Store
-from console.fleet.wording import name_by_key
+from console.fleet.views.wording import name_by_key
 from watchfloor.text import NOTHING, Clean, clean_line, cut, redact
 
 VERSION: Final = 1

@@ -1,7 +1,7 @@
 """When which channel tells of what: a storm is one alert, and what nobody answers is told once more. Pure: `now` is
 milliseconds of a clock that is never set, `minute` one of the operator's day.
 
-The bell rings for new requests by itself (`console.fleet.bell`); here it rings for those that nobody answers.
+The bell rings for new requests by itself (`console.fleet.decisions.bell`); here it rings for those that nobody answers.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
+from console.fleet.decisions.former import former
 from console.fleet.facts import Intent, RequestKey, Seen
-from console.fleet.former import former
 from console.fleet.state import Request
 from console.fleet.store import Store
-from console.fleet.wording import name_of
+from console.fleet.views.wording import name_of
 from console.policies.rules import Asker, Does, Policy, Ruling, rule, told
 from watchfloor.text import NOTHING, Clean
 from watchfloor.words import Primitive, RequestState

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from console.config import config_path, text_of
-from console.fleet.risk.model import RULES, RiskKind
+from console.fleet.decisions.risk.model import RULES, RiskKind
 from console.policies.rules import Does, Policy
 from console.toml_reader import TomlReader, near, short, toml
 from themes.lines import Key, line_of

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from console.fleet.decisions.risk.actions import level_of, request_risks
+from console.fleet.decisions.risk.model import Risk, RiskLevel
 from console.fleet.facts import ActionFact, OptionFact, RequestFact, RequestKey
-from console.fleet.risk.actions import level_of, request_risks
-from console.fleet.risk.model import Risk, RiskLevel
 from console.intake.bounds import Room, shown_json
 from console.policies.rules import Asker, Policy, Ruling, rule
 from watchfloor.protocol.lines import action_line

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from console.fleet.alike import unknown
-from console.fleet.decide import option_deny, option_once
+from console.fleet.decisions.alike import unknown
+from console.fleet.decisions.decide import option_deny, option_once
+from console.fleet.decisions.risk.actions import COMMAND_KEYS, PATH_KEYS, request_risks
+from console.fleet.decisions.risk.calls import calls
+from console.fleet.decisions.risk.model import Risk
+from console.fleet.decisions.risk.places import absolute
 from console.fleet.facts import ActionFact, OptionFact, RequestFact
-from console.fleet.risk.actions import COMMAND_KEYS, PATH_KEYS, request_risks
-from console.fleet.risk.calls import calls
-from console.fleet.risk.model import Risk
-from console.fleet.risk.places import absolute
 from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import RequestKind
 

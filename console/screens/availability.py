@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.actions import BY_ID, Action, Needs
-from console.fleet.decide import TOO_LARGE, option_deny, option_once, undecidable
+from console.fleet.decisions.decide import TOO_LARGE, option_deny, option_once, undecidable
+from console.fleet.decisions.former import standing as decided_before
+from console.fleet.decisions.former import state_words
 from console.fleet.facts import OptionFact, ProfileFact, RequestFact, SessionKey
-from console.fleet.former import standing as decided_before
-from console.fleet.former import state_words
 from console.fleet.gate import Allowed, Greyed, Hidden, can, unoffered
 from console.fleet.reseeds import reseed_word
 from console.fleet.state import Request, Session

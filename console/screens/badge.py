@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from console.fleet.status_view import need_segments
+from console.fleet.views.status import need_segments
 from watchfloor.text import clean_line
 from widgets.marks import Marks
 from widgets.tones import Segment

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from textual.widget import Widget
 
 from console.actions import Action
-from console.fleet.census import Census
 from console.fleet.changes import Changes
+from console.fleet.decisions.former import former
 from console.fleet.facts import RequestKey, SessionKey
-from console.fleet.filter import KEYS, Filter
-from console.fleet.former import former
-from console.fleet.order import GroupKey, RowKey, Sort
-from console.fleet.row import LETTERS
+from console.fleet.roster.census import Census
+from console.fleet.roster.filter import KEYS, Filter
+from console.fleet.roster.order import GroupKey, RowKey, Sort
 from console.fleet.state import Trail
-from console.fleet.views import (
+from console.fleet.views.all import (
     RosterView,
     Segment,
     behind_segments,
@@ -30,17 +29,18 @@ from console.fleet.views import (
     need_segments,
     trail_segment,
 )
-from console.fleet.wording import clock_time, name_of
+from console.fleet.views.row import LETTERS
+from console.fleet.views.wording import clock_time, name_of
 from console.recording.keys import KEYS as REPLAY_KEYS
 from console.screens.availability import Standing
-from console.screens.footing import arrangement, footer_keys, hint, line_keys, quiet_roster, unheard
-from console.screens.logbook import Logbook
+from console.screens.fleet.footing import arrangement, footer_keys, hint, line_keys, quiet_roster, unheard
+from console.screens.fleet.logbook import Logbook
+from console.screens.fleet.sizes import TINY
+from console.screens.pages.told import Told
 from console.screens.readable import Readable
 from console.screens.rule import Rule
 from console.screens.shown import Shown
 from console.screens.sight import Sight
-from console.screens.sizes import TINY
-from console.screens.told import Told
 from console.screens.too_small import TooSmall
 from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Contact
@@ -56,10 +56,10 @@ from widgets.status_bar import StatusBar
 from widgets.tones import Tone
 
 if TYPE_CHECKING:
-    from console.fleet.risk.judged import Judged
+    from console.fleet.decisions.risk.judged import Judged
     from console.hub import Hub
     from console.keymap import Keymap
-    from console.screens.drawer import Drawer
+    from console.screens.flows.drawer import Drawer
     from themes.data import GlyphSet
 
 NOTICE_MS: Final = 10_000
@@ -170,7 +170,7 @@ class Board:
     def judged(self) -> Judged:
         """The risks of requests, each judged once."""
         if self._judged is None:
-            from console.fleet.risk.judged import Judged  # reading commands is for later than the first frame
+            from console.fleet.decisions.risk.judged import Judged  # reading commands is for later than the first frame
 
             self._judged = Judged(self._hub.fleet)
         return self._judged

@@ -12,10 +12,10 @@ from console.actions import Action, Needs
 from console.fleet.facts import SessionKey
 from console.fleet.state import Request
 from console.fleet.store import Store
-from console.fleet.wording import name_of
+from console.fleet.views.wording import name_of
 from console.screens.availability import Standing
 from console.screens.badge import badge
-from console.screens.handlers import MOVES
+from console.screens.fleet.handlers import MOVES
 from console.spelling import spelled
 from watchfloor.text import Clean, clean_line
 from watchfloor.words import Primitive
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from console.hub import Hub
     from console.keymap import Keymap
-    from console.screens.asking import Ask
-    from console.screens.commandline import Command
+    from console.screens.flows.asking import Ask
+    from console.screens.pages.commandline import Command
     from watchfloor.connector import Clock
 
 _MOVING: Final = MOVES | {"command", "leave"}
@@ -135,7 +135,7 @@ class Elsewhere:
 
     def open_sources(self, name: str | None = None) -> None:
         """Show the sources, with the cursor on this one, else on that of the selected session."""
-        from console.screens.sources import SourcesScreen
+        from console.screens.pages.sources import SourcesScreen
 
         screen = SourcesScreen(self._hub, self._keys, self._clock, marks=self._marks, tz=self._tz)
         selected = self._floor.selected
@@ -153,7 +153,7 @@ class Elsewhere:
 
     async def _figures(self) -> None:
         from console.auditing import entries, figures
-        from console.screens.figures import figures_ask
+        from console.screens.pages.figures import figures_ask
 
         folder = self._hub.audit_folder
         try:
@@ -166,7 +166,7 @@ class Elsewhere:
 
     def show_since(self) -> None:
         """Show what has happened while nobody could look."""
-        from console.screens.since import since_ask
+        from console.screens.pages.since import since_ask
 
         told = self._hub.absence
         if not told:
@@ -177,7 +177,7 @@ class Elsewhere:
 
     def open_command_line(self) -> None:
         """Show everything that can be done and looked at."""
-        from console.screens.commandline import CommandScreen
+        from console.screens.pages.commandline import CommandScreen
 
         self._opened_for = self._floor.selected
         screen = CommandScreen(
@@ -194,7 +194,7 @@ class Elsewhere:
         return [] if session is None else [(Clean(f"for {name_of(session)}"), "quiet")]
 
     def _chosen(self, command: Command | None, *, typed: bool) -> None:
-        from console.screens.commandline import Kind
+        from console.screens.pages.commandline import Kind
 
         if command is not None:
             value = command.value
@@ -225,7 +225,7 @@ class Elsewhere:
 
     def commands(self) -> list[Command]:
         """The acts of the selected session, screens, sessions, sources and themes."""
-        from console.screens.commandline import Command, Kind
+        from console.screens.pages.commandline import Command, Kind
 
         store = self._hub.fleet
         commands = [self._act(action, stands) for action, stands in self._floor.standings() if action.id not in _MOVING]
@@ -246,7 +246,7 @@ class Elsewhere:
         return commands
 
     def _act(self, action: Action, stands: Standing) -> Command:
-        from console.screens.commandline import Command, Kind
+        from console.screens.pages.commandline import Command, Kind
 
         label = _name(action.id, stands)
         # Its own word is found as well where the source calls it otherwise.

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from console.fleet.arrangement import GROUPINGS, Grouping
+from console.fleet.decisions.presence import ours
 from console.fleet.facts import RequestKey
-from console.fleet.filter import FilterError
-from console.fleet.order import Sort
-from console.fleet.presence import ours
-from console.fleet.search import TIMES, Level
+from console.fleet.roster.arrangement import GROUPINGS, Grouping
+from console.fleet.roster.filter import FilterError
+from console.fleet.roster.order import Sort
+from console.fleet.roster.search import TIMES, Level
 from console.kept_view import View
-from console.screens.arranging import ARRANGES, Arranging
-from console.screens.writing import Written
+from console.screens.fleet.arranging import ARRANGES, Arranging
+from console.screens.fleet.writing import Written
 from watchfloor.text import NOTHING, Clean
 from widgets.tones import Segment
 

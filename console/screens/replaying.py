@@ -8,11 +8,11 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, cast
 
 from console.actions import Action, Group
-from console.fleet.search import TIMES, time_of
+from console.fleet.roster.search import TIMES, time_of
 from console.keymap import Keymap
-from console.screens.fleet import FleetScreen
-from console.screens.help import HelpItem
-from console.screens.writing import Written
+from console.screens.fleet.screen import FleetScreen
+from console.screens.fleet.writing import Written
+from console.screens.pages.help import HelpItem
 from watchfloor.text import Clean
 
 if TYPE_CHECKING:

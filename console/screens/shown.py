@@ -9,7 +9,7 @@ from typing import Final
 from console.fleet.facts import RequestKey, Seen
 from console.fleet.gate import ARM_MS
 from console.fleet.state import Request
-from console.fleet.views import Card
+from console.fleet.views.all import Card
 from watchfloor.text import Clean
 
 ASKS_ELSE: Final = "this request asks for something else now"

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from textual.strip import Strip
 
-from console.screens.sizes import LEAST
+from console.screens.fleet.sizes import LEAST
 from watchfloor.text import Clean
 from widgets.cells import width_of, wrap
 from widgets.painting import Painted, strip_of, tone_classes, tone_css

@@ -17,19 +17,19 @@ SECRET = "secret-in-a-local-variable"
 # Each defines `spoil`, which puts a fault into the program. The key `i` brings those to pass that wait for one.
 IN_A_KEY = """
 def spoil():
-    from console.screens.fleet import FleetScreen
+    from console.screens.fleet.screen import FleetScreen
     FleetScreen.show_next = boom
 """
 IN_A_WORKER = """
 def spoil():
-    from console.screens.fleet import FleetScreen
+    from console.screens.fleet.screen import FleetScreen
     async def work():
         boom()
     FleetScreen.show_next = lambda self: self.run_worker(work(), exit_on_error=True)
 """
 AS_IT_IS_MADE = """
 def spoil():
-    from console.screens.fleet import FleetScreen
+    from console.screens.fleet.screen import FleetScreen
     FleetScreen.compose = boom
 """
 AS_IT_BEGINS = """
@@ -39,7 +39,7 @@ def spoil():
 """
 WHILE_PAINTING = """
 def spoil():
-    from console.screens.fleet import FleetScreen
+    from console.screens.fleet.screen import FleetScreen
     from widgets.roster import Roster
     def show_next(self):
         Roster.render_line = boom
@@ -48,7 +48,7 @@ def spoil():
 """
 WITH_A_PICTURE_OF_ITSELF = """
 def spoil():
-    from console.screens.fleet import FleetScreen
+    from console.screens.fleet.screen import FleetScreen
     class Drawn(LookupError):
         def __rich__(self):
             return "[b]" + "secret-in-a-local-variable"
@@ -64,7 +64,7 @@ def spoil():
 IN_A_THREAD = """
 def spoil():
     import threading
-    from console.screens.fleet import FleetScreen
+    from console.screens.fleet.screen import FleetScreen
     def show_next(self):
         thread = threading.Thread(target=boom)
         thread.start()

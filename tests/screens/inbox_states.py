@@ -8,7 +8,7 @@ from typing import Any, Final
 from textual.pilot import Pilot
 
 from console.app import Watchfloor
-from console.screens.inbox import InboxScreen
+from console.screens.inbox.screen import InboxScreen
 from tests.screens.stage import Clock, StagedHost, shown
 from watchfloor.protocol import model as m
 from watchfloor.words import OptionKind, Scope

@@ -8,7 +8,7 @@ from typing import Final
 from textual.pilot import Pilot
 
 from console.app import Watchfloor
-from console.screens.session import SessionScreen
+from console.screens.session.screen import SessionScreen
 from tests.screens.stage import Clock, StagedHost, shown, until
 
 _PLAN: Final = """I will rebuild from **clean** sources, then migrate the database.

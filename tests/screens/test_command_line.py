@@ -10,9 +10,9 @@ from textual.widgets import Input
 
 from console.fleet.facts import SessionKey
 from console.fleet.gate import ARM_MS
-from console.screens.commandline import CommandScreen
+from console.screens.pages.commandline import CommandScreen
+from console.screens.pages.sources import SourcesScreen
 from console.screens.quiet import QUIET_MS
-from console.screens.sources import SourcesScreen
 from tests.screens.stage import SMALL
 from tests.screens.staged import ALLOW, DENY, Stage, staged
 from tests.screens.widget_kit import lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.fleet.facts import SessionKey
-from console.fleet.order import Sort
+from console.fleet.roster.order import Sort
 from tests.screens.stage import LARGE, SMALL, until
 from tests.screens.staged import ALLOW, DENY, Stage, staged
 from tests.screens.widget_kit import lines

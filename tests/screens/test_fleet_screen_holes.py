@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from console.fleet.decide import TOO_LARGE
+from console.fleet.decisions.decide import TOO_LARGE
 from console.fleet.state import Trail
 from console.intake.bounds import KEEP_ACTION
 from tests.screens.staged import ALLOW, DENY, WIDE, Stage, staged

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from console.screens.drawer import Drawer
+from console.screens.flows.drawer import Drawer
 from tests.screens.live import Console, Relay, colleague, decide, watching
 from tests.screens.stage import SMALL
 from tests.screens.widget_kit import lines

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from console.fleet.trail import settle
-from console.screens.session import SessionScreen
-from console.screens.told import Told
+from console.screens.pages.told import Told
+from console.screens.session.screen import SessionScreen
 from tests.screens.live import Relay, watching
 from tests.screens.staged import ALLOW, DENY, WIDE, Stage, staged
 from tests.screens.widget_kit import lines

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.actions import ACTIONS
-from console.screens.help import HelpScreen
+from console.screens.pages.help import HelpScreen
 from tests.screens.stage import SMALL
 from tests.screens.staged import Stage, staged
 from tests.screens.widget_kit import lines

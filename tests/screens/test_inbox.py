@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from console.fleet.facts import RequestKey
-from console.screens.inbox import InboxScreen
-from console.screens.inbox_board import OutcomesPane
+from console.screens.inbox.board import OutcomesPane
+from console.screens.inbox.screen import InboxScreen
 from tests.screens.stage import SMALL, StagedHost
 from tests.screens.staged import ALLOW, DENY, WIDE, Stage, staged
 from tests.screens.widget_kit import lines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.fleet.search import Level
+from console.fleet.roster.search import Level
 from console.kept_view import View, load, save
 from tests.screens.staged import staged
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.screens.leaving import ask, consequences
+from console.screens.pages.leaving import ask, consequences
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.words import Contact
 

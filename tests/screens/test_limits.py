@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.screens.limits import MOST, number
+from console.screens.flows.limits import MOST, number
 from tests.screens.stage import SMALL
 from tests.screens.staged import Stage, staged
 from watchfloor.words import Contact, Primitive

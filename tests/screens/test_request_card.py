@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from console.fleet.card_action import Flagged
+from console.fleet.views.card_action import Flagged
 from tests.screens.stage import until
 from tests.screens.widget_kit import Action, Bench, Card, Field, Option, check_harmless, lines, strips, texts, tones
 from watchfloor.text import Clean

@@ -12,9 +12,9 @@ import pytest
 from console.fleet.facts import SessionKey
 from console.fleet.log import KEEP, SLACK
 from console.hub.pages import OlderPage
-from console.screens.help import HelpScreen
+from console.screens.pages.help import HelpScreen
 from console.screens.quiet import QUIET_MS
-from console.screens.session import SessionScreen
+from console.screens.session.screen import SessionScreen
 from tests.screens.stage import LARGE, SMALL
 from tests.screens.staged import Stage, staged
 from tests.screens.widget_kit import HOSTILE, check_harmless, lines, strips

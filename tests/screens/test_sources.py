@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from console.fleet.facts import FaultFact
-from console.screens.commandline import CommandScreen
-from console.screens.help import HelpScreen
-from console.screens.sources import SourcesScreen
+from console.screens.pages.commandline import CommandScreen
+from console.screens.pages.help import HelpScreen
+from console.screens.pages.sources import SourcesScreen
 from tests.screens.stage import SMALL, StagedHost
 from tests.screens.staged import Stage, staged
 from tests.screens.widget_kit import HOSTILE, lines

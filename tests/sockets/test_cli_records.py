@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from console.fleet.row import LETTERS
+from console.fleet.views.row import LETTERS
 from tests.sockets.cli_kit import PATIENCE_S, Done, Program, asked, hosting, observed, writes
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness, Run

@@ -19,8 +19,8 @@ from console.audit import Audit
 from console.connectors.native import NativeConnector
 from console.connectors.supervisor import ContactChange, Item, Supervisor, Timings
 from console.fleet.facts import SessionKey
-from console.fleet.sources_view import fault_lines, source_lines
 from console.fleet.state import KEEP_FAULTS, Source
+from console.fleet.views.sources import fault_lines, source_lines
 from console.hub import Hub
 from console.journal.journal import Journal
 from tests.fixtures.odd import ODD, UNREADABLE, batch, message, sessions, summary

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from console.cli.parser import parse as parse_words
-from console.fleet.risk.model import RiskKind
-from console.fleet.risk.shell import STEPS
+from console.fleet.decisions.risk.model import RiskKind
+from console.fleet.decisions.risk.shell import STEPS
 from console.policies.file import parse
 from console.policies.rules import Does
 from tests.unit.fleet.risk.commands import HARMFUL, HARMLESS

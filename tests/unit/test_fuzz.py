@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.apply import Fleet
-from console.fleet.sources_view import FaultRows, source_lines
 from console.fleet.state import KEEP_FAULTS
+from console.fleet.views.sources import FaultRows, source_lines
 from console.hub.unfit import unfit
 from console.intake import Intake
 from tests.fixtures.odd import NOW, ODD, UNREADABLE, batch, message, request, sessions, summary

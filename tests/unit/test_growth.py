@@ -15,10 +15,10 @@ import pytest
 
 from console.fleet.apply import Fleet
 from console.fleet.facts import SessionKey
-from console.fleet.facts_view import fact_rows
 from console.fleet.log import KEEP, KEEP_ALL
-from console.fleet.log_view import SessionLog
 from console.fleet.store import KEEP_LOG_TEXT
+from console.fleet.views.facts import fact_rows
+from console.fleet.views.log import SessionLog
 from console.hub.unfit import unfit
 from console.intake import Intake
 from tests.fixtures.odd import NOW, message, sessions, summary

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.fleet.alike import NOT_TOGETHER, alike, preflight, still, unknown
+from console.fleet.decisions.alike import NOT_TOGETHER, alike, preflight, still, unknown
 from console.fleet.facts import RequestKey
 from console.fleet.gate import Gated, gate
 from tests.unit.fleet.scripted import ALLOW, ALWAYS, DENY, ScriptedHost

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.fleet.arrangement import Grouping
-from console.fleet.census import Census
 from console.fleet.changes import Changes
 from console.fleet.facts import SessionKey
-from console.fleet.filter import parse
 from console.fleet.needs import needs_by_session
-from console.fleet.order import GroupKey, Sort
-from console.fleet.places import BLOCK, Places
-from console.fleet.rate import SLOT_MS
-from console.fleet.roster_view import RosterView
-from console.fleet.status_view import count_segments, need_segments
+from console.fleet.roster.arrangement import Grouping
+from console.fleet.roster.census import Census
+from console.fleet.roster.filter import parse
+from console.fleet.roster.order import GroupKey, Sort
+from console.fleet.roster.places import BLOCK, Places
+from console.fleet.roster.rate import SLOT_MS
+from console.fleet.views.roster import RosterView
+from console.fleet.views.status import count_segments, need_segments
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, roster, shown
 from watchfloor.protocol import frames as f

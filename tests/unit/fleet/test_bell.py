@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.fleet.bell import CALM_MS, Bell
+from console.fleet.decisions.bell import CALM_MS, Bell
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.words import Contact
 

@@ -7,10 +7,10 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.fleet.card_action import card_action
+from console.fleet.decisions.risk.actions import action_risks
 from console.fleet.facts import RequestKey
-from console.fleet.risk.actions import action_risks
-from console.fleet.views import card
+from console.fleet.views.all import card
+from console.fleet.views.card_action import card_action
 from tests.unit.fleet.scripted import ScriptedHost
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4

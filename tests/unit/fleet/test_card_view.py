@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from console.fleet.card_view import Card, card
 from console.fleet.facts import RequestKey, Seen
+from console.fleet.views.card import Card, card
 from tests.unit.fleet.scripted import ALWAYS, DENY, ScriptedHost
 from tests.unit.fleet.viewing import KEYS, card_of
 from watchfloor.protocol import frames as f

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.apply import Fleet
-from console.fleet.card_view import card
 from console.fleet.facts import (
     ActionFact,
     DecisionFact,
@@ -31,12 +30,13 @@ from console.fleet.facts import (
     WatchingFact,
     WelcomeFact,
 )
-from console.fleet.facts_view import fact_rows
-from console.fleet.log_view import SessionLog
 from console.fleet.needs import next_request, open_requests
-from console.fleet.roster_view import RosterView
-from console.fleet.status_view import status
-from console.fleet.wording import ago, clock_time, elapsed, short_count
+from console.fleet.views.card import card
+from console.fleet.views.facts import fact_rows
+from console.fleet.views.log import SessionLog
+from console.fleet.views.roster import RosterView
+from console.fleet.views.status import status
+from console.fleet.views.wording import ago, clock_time, elapsed, short_count
 from console.intake import Intake
 from tests.unit.fleet.viewing import GLYPHS, KEYS
 from watchfloor.connector import Received, Unreadable

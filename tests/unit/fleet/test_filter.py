@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.fleet.filter import KEYS, FilterError, Term, parse
+from console.fleet.roster.filter import KEYS, FilterError, Term, parse
 from tests.unit.fleet.scripted import ScriptedHost
 
 

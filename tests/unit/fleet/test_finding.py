@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.fleet.finding import MOST, Finder, fitness
+from console.fleet.roster.finding import MOST, Finder, fitness
 
 NAMES = ("stop", "stop deploy", "pause", "pause now", "deploy-eu local", "redeploy", "dead letters", "Über uns")
 

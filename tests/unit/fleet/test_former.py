@@ -6,8 +6,8 @@ import pytest
 
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.gate import Gated, gate
-from console.fleet.trail_view import trail_brief
-from console.fleet.views import card
+from console.fleet.views.all import card
+from console.fleet.views.trail import trail_brief
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.text import Clean
 from watchfloor.words import Contact, OutcomeKind

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.fleet.decide import TOO_LARGE, option_deny, option_once
+from console.fleet.decisions.decide import TOO_LARGE, option_deny, option_once
 from console.fleet.facts import Intent, Refusal, RequestFact, RequestKey, Seen
 from console.fleet.gate import Allowed, Gated, Greyed, Hidden, can, gate
 from console.intake.bounds import KEEP_ACTION

@@ -6,7 +6,7 @@ from typing import Any
 
 from console.fleet.facts import Refusal, SessionKey
 from console.fleet.gate import Allowed, Gated, Greyed, can, gate
-from console.screens.effects import stopping
+from console.screens.flows.effects import stopping
 from tests.unit.fleet.scripted import FULL, ScriptedHost
 from watchfloor.protocol.model import Traits
 from watchfloor.words import OutcomeKind, Primitive, Priority

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.fleet.decisions.grants import Granting, Width, granting, grants_of, too_wide, whole_only
 from console.fleet.facts import Intent, Refusal, RequestKey
 from console.fleet.gate import Gated, gate
-from console.fleet.grants import Granting, Width, granting, grants_of, too_wide, whole_only
 from tests.unit.fleet.scripted import ALLOW, DENY, ScriptedHost
 from watchfloor.protocol import model as m
 from watchfloor.words import OptionKind, OutcomeKind

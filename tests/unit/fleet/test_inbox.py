@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from console.fleet.decisions.inbox import Inbox, Shown
+from console.fleet.decisions.risk.model import RiskKind, RiskLevel
 from console.fleet.facts import RequestKey
-from console.fleet.inbox import Inbox, Shown
-from console.fleet.risk.model import RiskKind, RiskLevel
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.text import Clean
 from watchfloor.words import Contact

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from console.fleet.decisions.inbox import Inbox, Shown
 from console.fleet.facts import RequestKey, Seen
 from console.fleet.gate import ARM_MS, Gated, gate
-from console.fleet.inbox import Inbox, Shown
 from console.fleet.state import Request
 from tests.unit.fleet.scripted import ScriptedHost
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from console.fleet.card_view import card
 from console.fleet.changes import Changes
 from console.fleet.evidence import KEEP_SEEN
 from console.fleet.facts import RequestKey
-from console.fleet.facts_view import fact_rows
 from console.fleet.needs import needs_by_session, next_request, open_requests, place_of
-from console.fleet.roster_view import RosterView
-from console.fleet.status_view import status
 from console.fleet.store import KEEP_ENDED_TEXT
+from console.fleet.views.card import card
+from console.fleet.views.facts import fact_rows
+from console.fleet.views.roster import RosterView
+from console.fleet.views.status import status
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, KEYS
 from watchfloor.protocol import model as m

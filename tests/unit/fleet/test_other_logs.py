@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from console.fleet.apply import Fleet
 from console.fleet.facts import SessionKey
-from console.fleet.facts_view import fact_rows
 from console.fleet.state import Session
+from console.fleet.views.facts import fact_rows
 from console.intake import Intake
 from tests.fixtures.odd import NOW, batch, message, sessions, summary
 from watchfloor.connector import Received

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.changes import Changes
-from console.fleet.log_view import SessionLog
 from console.fleet.needs import Needs, open_requests
-from console.fleet.roster_view import RosterView
-from console.fleet.row import Row
+from console.fleet.views.log import SessionLog
+from console.fleet.views.roster import RosterView
+from console.fleet.views.row import Row
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, glyphs, roster, row, shown
 from watchfloor.protocol import frames as f

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.fleet.log import KEEP, SLACK
-from console.fleet.log_view import SessionLog
-from console.fleet.search import Level, LogReader, level_of, time_of
+from console.fleet.roster.search import Level, LogReader, level_of, time_of
+from console.fleet.views.log import SessionLog
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS
 

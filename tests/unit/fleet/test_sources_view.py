@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 
 from console.fleet.facts import ContactFact, FaultFact
-from console.fleet.sources_view import FaultRows, SourceRows, contact_word, fault_lines, source_lines
+from console.fleet.views.sources import FaultRows, SourceRows, contact_word, fault_lines, source_lines
 from tests.unit.fleet.scripted import SOURCE, ScriptedHost
 from watchfloor.text import Clean, clean
 from watchfloor.words import Contact, Primitive, Role

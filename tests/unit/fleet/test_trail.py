@@ -10,7 +10,7 @@ import pytest
 from console.fleet.facts import OutcomeFact
 from console.fleet.state import Trail
 from console.fleet.trail import GIVE_UP_MS, overlay
-from console.fleet.trail_view import trail_brief, trail_segment
+from console.fleet.views.trail import trail_brief, trail_segment
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.fleet.facts import SessionKey
-from console.fleet.facts_details import detail_rows
 from console.fleet.log import KEEP, SLACK
-from console.fleet.transcript import Block, Transcript
-from console.fleet.transcript_prose import BodyLine, diff_lines, prose_lines
+from console.fleet.transcript.prose import BodyLine, diff_lines, prose_lines
+from console.fleet.transcript.transcript import Block, Transcript
+from console.fleet.views.details import detail_rows
 from tests.unit.fleet.scripted import ScriptedHost
 from themes.loader import load_glyphs
 from watchfloor.protocol import frames as f
@@ -313,7 +313,7 @@ def test_what_the_log_lets_go_of_stays_behind_the_pages() -> None:
 
 
 def test_what_is_kept_of_the_past_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.fleet.transcript.KEEP_OLDER", 500)
+    monkeypatch.setattr("console.fleet.transcript.transcript.KEEP_OLDER", 500)
     host, made = long(KEEP + SLACK + 300)
     oldest = made.oldest
     assert oldest is not None

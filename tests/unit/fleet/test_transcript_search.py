@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.fleet.transcript_search import BlockFinder
+from console.fleet.transcript.search import BlockFinder
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.test_transcript import blocks, taken, transcript
 

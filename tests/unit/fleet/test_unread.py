@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from console.fleet.card_view import card
 from console.fleet.facts import FaultFact, RequestKey, Seen
-from console.fleet.facts_view import fact_rows
 from console.fleet.gate import gate
-from console.fleet.log_view import Line, SessionLog
 from console.fleet.needs import needs_by_session
-from console.fleet.status_view import contact_segments, status
+from console.fleet.views.card import card
+from console.fleet.views.facts import fact_rows
+from console.fleet.views.log import Line, SessionLog
+from console.fleet.views.status import contact_segments, status
 from tests.unit.fleet.scripted import ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, row
 from watchfloor.connector import Received

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from console.fleet.card_view import card
 from console.fleet.facts import ContactFact, Refusal, RequestKey
-from console.fleet.facts_view import fact_rows
 from console.fleet.gate import gate
-from console.fleet.log_view import SessionLog
 from console.fleet.needs import next_request
-from console.fleet.status_view import status
-from console.fleet.trail_view import trail_segment
-from console.fleet.wording import clock_time, short_count
+from console.fleet.views.card import card
+from console.fleet.views.facts import fact_rows
+from console.fleet.views.log import SessionLog
+from console.fleet.views.status import status
+from console.fleet.views.trail import trail_segment
+from console.fleet.views.wording import clock_time, short_count
 from tests.unit.fleet.scripted import ALLOW, ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, roster
 from watchfloor.protocol import frames as f

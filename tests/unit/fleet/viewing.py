@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
-from console.fleet.card_view import Card, card
 from console.fleet.facts import RequestKey
-from console.fleet.roster_view import RosterView
-from console.fleet.row import Row
+from console.fleet.views.card import Card, card
+from console.fleet.views.roster import RosterView
+from console.fleet.views.row import Row
 from tests.unit.fleet.scripted import ScriptedHost
 from themes.loader import load_glyphs
 

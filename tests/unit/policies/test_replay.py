@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.fleet.risk.model import RiskLevel
+from console.fleet.decisions.risk.model import RiskLevel
 from console.policies.replay import Replay, replay
 from console.policies.rules import Does, Policy
 

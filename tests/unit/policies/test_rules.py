@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.fleet.decisions.risk.actions import request_risks
 from console.fleet.facts import RequestFact
-from console.fleet.risk.actions import request_risks
 from console.policies.rules import Asker, Does, Policy, Ruling, rule, told
 from tests.unit.fleet.risk.commands import HARMFUL, HARMLESS
 from tests.unit.fleet.scripted import ALLOW, ALWAYS, DENY, ScriptedHost

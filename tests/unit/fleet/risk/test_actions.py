@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.fleet.decisions.risk.actions import MOST, action_risks, kinds_of, level_of, shown_text
+from console.fleet.decisions.risk.model import RULES, Risk, RiskKind, RiskLevel
+from console.fleet.decisions.risk.shell import STEPS, Budget, read
 from console.fleet.facts import ActionFact
-from console.fleet.risk.actions import MOST, action_risks, kinds_of, level_of, shown_text
-from console.fleet.risk.model import RULES, Risk, RiskKind, RiskLevel
-from console.fleet.risk.shell import STEPS, Budget, read
 from tests.unit.fleet.risk.commands import HARMFUL, HARMLESS
 from watchfloor.text import Clean, clean, clean_line, count_hidden
 

@@ -1,0 +1,1 @@
+"""How sessions stand in the roster: filtered, sorted, grouped, as a tree, counted, found."""

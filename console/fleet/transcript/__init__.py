@@ -1,0 +1,1 @@
+"""A session as it is read: its events as blocks, in prose, and looked through."""

@@ -1,0 +1,1 @@
+"""What the widgets are told: rows, cards, lines and words, made of the fleet and of nothing else."""

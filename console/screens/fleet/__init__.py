@@ -1,0 +1,1 @@
+"""The fleet screen: roster, log and card, and where the operator looks."""

@@ -1,0 +1,1 @@
+"""The inbox: every open request, decided without opening its session."""

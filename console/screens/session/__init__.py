@@ -1,0 +1,1 @@
+"""The screen of one session: its transcript, and the keys of the fleet screen."""
