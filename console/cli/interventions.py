@@ -124,6 +124,12 @@ def _decisions(add: Add) -> None:
             action="store_true",
             help="even where its source gave only a part of an action, or the request has more than this program knows",
         )
+    approve.add_argument(
+        "--second-key",
+        metavar="D",
+        type=values.digest,
+        help="the second key, where a policy asks for one or what looks like a secret is masked: the digest once more",
+    )
     for verb in (approve, deny, answer):
         seen = verb.add_mutually_exclusive_group(required=True)
         seen.add_argument(

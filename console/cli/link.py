@@ -26,6 +26,7 @@ from watchfloor.words import EXIT_CODE, Contact, OutcomeKind
 
 if TYPE_CHECKING:
     from console.connectors.supervisor import Item
+    from console.policies.rules import Policy
     from watchfloor.protocol.frames import Outcome, Page
 
 ANSWER_S: Final = 15.0
@@ -181,9 +182,10 @@ async def attached(
     record: Record = Record.NONE,
     on_items: OnItems | None = None,
     past: bool = False,
+    policies: tuple[Policy, ...] = (),
 ) -> AsyncIterator[Link]:
     """Connect to the host that `args.url` names, until it has listed its sessions. With `past` what is followed
-    begins at the start of what the host keeps.
+    begins at the start of what the host keeps. `policies` hold what is decided, and decide nothing by themselves.
 
     Raises Usage, ConfigError, and ConnectionFailed in its kinds.
     """
@@ -207,6 +209,8 @@ async def attached(
         by=operator(),
         read_only=not intervenes or args.read_only or config.read_only,
         on_items=take,
+        policies=policies,
+        by_itself=False,
     )
     link = Link(hub, target.name)
     try:

@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from console.cli import acting, changing, out
@@ -19,8 +19,11 @@ from console.fleet.facts import Intent, Refusal, RequestFact, RequestKey, Seen
 from console.fleet.gate import Gated
 from console.fleet.state import Trail
 from watchfloor.errors import ConnectionFailed, Denied
-from watchfloor.text import Clean, clean_line
+from watchfloor.text import Clean, clean_line, secret_spans
 from watchfloor.words import EXIT_CODE, EffectState, OptionKind, OutcomeKind, Primitive, Priority, RequestKind
+
+if TYPE_CHECKING:
+    from console.policies.rules import Policy
 
 _INCOMPLETE: Final = "its source gave only a part of the action: the rest cannot be read"
 
@@ -64,7 +67,7 @@ def intervene(args: Namespace) -> int:
 
 
 async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Report:
-    async with attached(args, intervenes=True) as link:
+    async with attached(args, intervenes=True, policies=_policies(args)) as link:
         hub = link.hub
         args.session = link.meant(args.session)
         if link.session(args.session) is not None:
@@ -92,6 +95,9 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
             **given,
         )
         if isinstance(gated := hub.gate(intent), Gated):
+            if unmeant := _second_key(args, link, gated):
+                held = Report(id, OutcomeKind.INVALID, unmeant, args.session, args.request)
+                return await _sent_before(args, link) or held
             for line in (*gated.confirm, *gated.notes):
                 out.note(f"this means: {line}")
         trail = await hub.submit(intent)
@@ -107,6 +113,16 @@ async def _intervene(args: Namespace, id: str, given: Mapping[str, Any]) -> Repo
         if link.session(args.session) is None:
             return replace(report, reason=f"{report.reason}{link.hint(args.session)}")
         return report
+
+
+def _policies(args: Namespace) -> tuple[Policy, ...]:
+    """What holds this verb: a denial needs no leave, and a question no policy rules. Raises ConfigError where they
+    cannot be read, for then nobody knows what they forbid."""
+    if args.verb != "approve":
+        return ()
+    from console.policies.file import load
+
+    return load()
 
 
 async def _sent_before(args: Namespace, link: Link) -> Report | None:
@@ -230,6 +246,21 @@ def _unmeant(args: Namespace, fact: RequestFact) -> str | None:
     if args.verb == "deny" and args.note is not None and fact.kind is RequestKind.QUESTION:
         return "a question is declined without a note, which would not reach the session"
     return None
+
+
+def _second_key(args: Namespace, link: Link, gated: Gated) -> str:
+    """Why what is to be approved needs a second key that was not given, or is another one; "" where it does not."""
+    request = link.hub.fleet.requests.get(gated.request) if gated.request is not None else None
+    if args.verb != "approve" or request is None or request.fact is None:
+        return ""
+    why = str(link.hub.second_key(request.key))
+    texts = [text for action in request.fact.actions for text in (action.text, action.diff) if text]
+    if not why and any(map(secret_spans, texts)):
+        why = "what looks like a secret in it is masked"
+    if not why or args.second_key == request.digest:
+        return ""
+    given = "the second key is not its digest" if args.second_key is not None else "that takes a second key"
+    return f"{why}: {given}; --second-key {request.digest} approves it all the same"
 
 
 async def _look_back(link: Link, key: RequestKey) -> None:

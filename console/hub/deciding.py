@@ -8,22 +8,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from console.fleet.decisions.risk.actions import request_risks
+from console.fleet.facts import Refusal
 from console.fleet.gate import Gated
 from console.policies.automatic import Automatic
-from watchfloor.words import OptionKind
+from watchfloor.words import OptionKind, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from console.fleet.apply import Fleet
-    from console.fleet.facts import Intent, Refusal, RequestKey
+    from console.fleet.facts import Intent, RequestKey
     from console.fleet.state import Trail
     from console.policies.rules import Policy
     from watchfloor.connector import Clock
 
 
 class Deciding:
-    """The policies at work. `gate`, `begin` and `dispatch` are those of the hub: there is no other way out."""
+    """The policies at work. `gate`, `begin` and `dispatch` are those of the hub: there is no other way out.
+
+    Without `by_itself` nothing is decided by them: they only hold what an operator decides.
+    """
 
     def __init__(
         self,
@@ -31,6 +35,7 @@ class Deciding:
         fleet: Fleet,
         clock: Clock,
         *,
+        by_itself: bool,
         gate: Callable[[Intent], Gated | Refusal],
         begin: Callable[[Intent, Mapping[str, object]], Trail],
         dispatch: Callable[[Trail], Awaitable[None]],
@@ -38,6 +43,7 @@ class Deciding:
         self.automatic: Final = Automatic(policies, fleet)
         self._fleet = fleet
         self._clock = clock
+        self._by_itself = by_itself
         self._gate = gate
         self._begin = begin
         self._dispatch = dispatch
@@ -51,7 +57,7 @@ class Deciding:
 
     def decide(self) -> None:
         """Begin and send what is due and can go out now."""
-        if self._at_it:
+        if self._at_it or not self._by_itself:
             return  # beginning a decision changes its request, which is how we came back here
         self._at_it = True
         try:
@@ -69,12 +75,21 @@ class Deciding:
         finally:
             self._at_it = False
 
-    def second_key(self, gated: Gated) -> Gated:
-        """The same, with the second key that a policy asks for among what has to be agreed to."""
-        why = self.automatic.second_key(gated.request)
-        if not why or (gated.option is not None and gated.option.kind is OptionKind.DENY):
+    def hold(self, gated: Gated) -> Gated | Refusal:
+        """What the policies make of a command that may go out: nobody approves what one denies, and a second key is
+        among what has to be agreed to."""
+        if gated.request is None or (gated.option is not None and gated.option.kind is OptionKind.DENY):
             return gated
-        return replace(gated, confirm=(*gated.confirm, str(why)))
+        if denied := self.automatic.denied(gated.request):
+            return Refusal(OutcomeKind.INVALID, str(denied))
+        why = self.automatic.second_key(gated.request)
+        return replace(gated, confirm=(*gated.confirm, str(why))) if why else gated
+
+    def agreed(self, gated: Gated) -> dict[str, object]:
+        """What the audit says of the second key that was given."""
+        ruling = self.automatic.on(gated.request) if gated.request is not None else None
+        asked = ruling is not None and str(self.automatic.second_key(gated.request)) in gated.confirm
+        return {"second_key": ruling.policy.name} if asked and ruling is not None and ruling.policy is not None else {}
 
     async def close(self) -> None:
         await asyncio.gather(*self._sending, return_exceptions=True)
@@ -82,6 +97,8 @@ class Deciding:
     def _send(self, trail: Trail) -> None:
         async def send() -> None:
             await self._dispatch(trail)
+            if trail.outcome is OutcomeKind.UNDELIVERED and trail.request is not None:
+                self.automatic.undelivered(trail.request)
 
         task = asyncio.get_running_loop().create_task(send(), name=f"policy decision {trail.id}")
         self._sending.add(task)

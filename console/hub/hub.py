@@ -48,7 +48,8 @@ class Hub:
     counted in which a key does not decide yet. `by` is the operator's name. With `read_only` no intervention leaves.
     `on_changes` is called on the event loop after every batch of arrivals, tick and command; `on_items` with a source's
     name and what arrived from it, before the fleet takes it up. Neither may block. `journal` keeps what sources send,
-    except those in `passing`. What `policies` decide goes out by itself, through the same gate, unless `read_only`.
+    except those in `passing`. What `policies` decide goes out by itself, through the same gate, unless `read_only`;
+    with `by_itself` False they only hold what the operator decides.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Hub:
         journal: Journal | None = None,
         passing: frozenset[str] = frozenset(),
         policies: tuple[Policy, ...] = (),
+        by_itself: bool = True,
     ) -> None:
         self.fleet: Final = Fleet(unfit)
         self.by: Final = by
@@ -78,7 +80,7 @@ class Hub:
         self._audit = audit
         self._on_changes = on_changes
         self._book = Book(audit, by)
-        self._deciding = self._at_work(policies) if policies and not read_only else None
+        self._deciding = self._at_work(policies, by_itself) if policies and not read_only else None
         self._detail = Detail(steady, self.send, self._reachable, self._hears)
         self._away = Away(self.fleet, journal, passing)
         self._past = Past(journal, self.fleet, self._take, self._away, passing)
@@ -267,7 +269,7 @@ class Hub:
         """Would the intervention go out now? Whoever submits asks first what `Gated.confirm` lists."""
         now, steady = self._clock(), self.steady()
         found = gate(self.fleet, intent, now, steady=steady, read_only=self.read_only, arm_ms=arm_ms)
-        return self._deciding.second_key(found) if self._deciding is not None and isinstance(found, Gated) else found
+        return self._deciding.hold(found) if self._deciding is not None and isinstance(found, Gated) else found
 
     def begin(self, intent: Intent) -> Trail:
         """Take up an intervention if the gate lets it through; returns its trail, and `dispatch` sends it.
@@ -288,7 +290,8 @@ class Hub:
         if gated.request is not None:
             from console.hub.deciding import of_request  # judging texts is for later than the first frame
 
-            told = {**of_request(self.fleet, gated, self._clock()), **more}
+            agreed = self._deciding.agreed(gated) if self._deciding is not None else {}
+            told = {**of_request(self.fleet, gated, self._clock()), **agreed, **more}
         if (reason := self._book.requested(gated, told)) is not None:
             refusal = Refusal(OutcomeKind.UNDELIVERED, reason)
             return refused(self.fleet, intent, refusal, self._clock())
@@ -299,6 +302,14 @@ class Hub:
     def ruling(self, key: RequestKey) -> Ruling | None:
         """What the operator's policies say about a request that waits; None: none of them matches."""
         return self._deciding.automatic.on(key) if self._deciding is not None else None
+
+    def ruled(self, key: RequestKey) -> Clean:
+        """The same in words, as far as it has been done; "" where none matches."""
+        return self._deciding.automatic.says(key, self._clock()) if self._deciding is not None else NOTHING
+
+    def second_key(self, key: RequestKey) -> Clean:
+        """Why approving a request takes a second key, by the operator's policies; "" where it takes none."""
+        return self._deciding.automatic.second_key(key) if self._deciding is not None else NOTHING
 
     def refused_early(self, intent: Intent, refusal: Refusal) -> None:
         """A key was refused because what it is about had not stood still for long enough: into the audit."""
@@ -372,10 +383,18 @@ class Hub:
             changes = self.fleet.sent(id, self._clock())
         self._tell(changes)
 
-    def _at_work(self, policies: tuple[Policy, ...]) -> Deciding:
+    def _at_work(self, policies: tuple[Policy, ...], by_itself: bool) -> Deciding:
         from console.hub.deciding import Deciding
 
-        return Deciding(policies, self.fleet, self._clock, gate=self.gate, begin=self._begin, dispatch=self.dispatch)
+        return Deciding(
+            policies,
+            self.fleet,
+            self._clock,
+            by_itself=by_itself,
+            gate=self.gate,
+            begin=self._begin,
+            dispatch=self.dispatch,
+        )
 
     # --- what happens ----------------------------------------------------------------------
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
-from console.fleet.decisions.former import former
+from console.fleet.decisions.former import former, standing
 from console.fleet.facts import Intent, RequestKey, Seen
 from console.fleet.state import Request
 from console.fleet.store import Store
 from console.fleet.views.wording import name_of
-from console.policies.rules import Asker, Does, Policy, Ruling, rule, told
+from console.policies.rules import Asker, Does, Policy, Ruling, meant, rule, told
 from watchfloor.text import NOTHING, Clean
 from watchfloor.words import Primitive, RequestState
 
@@ -83,8 +83,14 @@ class Automatic:
             yield Decided(ruling, _intent(request, option.id, ruling))
 
     def begun(self, key: RequestKey) -> None:
-        """The decision on this request was begun: it is taken once, whatever becomes of it."""
+        """The decision on this request was begun: it is taken once, whatever its source makes of it."""
         self._due.pop(key, None)
+
+    def undelivered(self, key: RequestKey) -> None:
+        """The decision that was begun never left: it is due once more, if the request still asks for the same."""
+        ruling = self.on(key)
+        if ruling is not None and ruling.decides:
+            self._due[key] = None
 
     def on(self, key: RequestKey) -> Ruling | None:
         """The ruling on a request that waits, for its card; None: none of the policies matches."""
@@ -95,9 +101,34 @@ class Automatic:
         return found[1] if found[1].policy is not None else None
 
     def second_key(self, key: RequestKey | None) -> Clean:
-        """Why a request takes a second key; empty: it takes none."""
+        """Why a request takes a second key; empty: it takes none. What a policy denies, and leaves to a human since one
+        had begun with it, takes one as well."""
         ruling = self.on(key) if key is not None else None
-        return told(ruling) if ruling is not None and ruling.does is Does.SECOND_KEY else NOTHING
+        if key is None or ruling is None or ruling.policy is None:
+            return NOTHING
+        if ruling.does is Does.SECOND_KEY:
+            return meant(ruling)
+        return meant(ruling) if ruling.does is Does.DENY and self._left(key) else NOTHING
+
+    def denied(self, key: RequestKey | None) -> Clean:
+        """Which policy denies a request, so that nobody approves it; empty: none does."""
+        ruling = self.on(key) if key is not None else None
+        if key is None or ruling is None or ruling.does is not Does.DENY or self._left(key):
+            return NOTHING
+        return meant(ruling)
+
+    def says(self, key: RequestKey, now: int) -> Clean:
+        """What the policies say of a request that waits, as of the local time `now`; empty: none of them matches."""
+        ruling = self.on(key)
+        if ruling is None or ruling.policy is None:
+            return NOTHING
+        if not ruling.decides or key in self._due or standing(self._store, key, now) is not None:
+            return told(ruling)
+        # It was left alone, or decided, and waits all the same: nothing is reported done that was not.
+        return Clean(f"{meant(ruling)}, and that was left to a human")
+
+    def _left(self, key: RequestKey) -> bool:
+        return self._touched(self._store.requests[key])
 
     def _touched(self, request: Request) -> bool:
         """Has a human begun with it, or has it been decided here before?"""

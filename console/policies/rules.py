@@ -223,3 +223,12 @@ def told(ruling: Ruling) -> Clean:
         case does:
             word = "denied" if does is Does.DENY else "approved"
             return Clean(f"{word} automatically, by policy {name}")
+
+
+
+def meant(ruling: Ruling) -> Clean:
+    """What the policy of a ruling wants done, where that is not done by itself; empty where none matches."""
+    if ruling.policy is None:
+        return NOTHING
+    wants = {Does.DENY: "denies it", Does.APPROVE: "approves it", Does.SECOND_KEY: "asks for a second key"}
+    return Clean(f"policy {clean_line(ruling.policy.name)} {wants[ruling.policy.does]}")

@@ -42,7 +42,7 @@ from console.screens.rule import Rule
 from console.screens.shown import Shown
 from console.screens.sight import Sight
 from console.screens.too_small import TooSmall
-from watchfloor.text import NOTHING, Clean, clean_line
+from watchfloor.text import Clean, clean_line
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
 from widgets.cells import wrap
@@ -282,7 +282,7 @@ class Board:
             read_only=self._hub.read_only,
             tz=self._tz,
             revealed=shown.revealed,
-            ruling=self._ruling(shown.key),
+            ruling=self._hub.ruled(shown.key),
             place=self._place(shown.key),
         )
         if made is None:
@@ -303,15 +303,6 @@ class Board:
     def _place(self, key: RequestKey) -> tuple[int, int] | None:
         """Its n of m, where that is not told by how long they wait."""
         return None
-
-    def _ruling(self, key: RequestKey) -> Clean:
-        """What the operator's policies say of a request; empty where none of them matches."""
-        found = self._hub.ruling(key)
-        if found is None or found.policy is None:
-            return NOTHING
-        from console.policies.rules import told  # only where there are policies
-
-        return told(found)
 
     @property
     def beginning_unseen(self) -> Clean:

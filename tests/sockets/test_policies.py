@@ -46,6 +46,10 @@ async def _request(hub: Hub) -> RequestKey:
     return next(key for key, request in hub.fleet.requests.items() if request.fact is not None)
 
 
+async def _listed(hub: Hub) -> bool:
+    return await hub.until(lambda: hub.fleet.sources["local"].listed, WAIT_S)
+
+
 async def _ended(hub: Hub, key: RequestKey) -> None:
     assert await hub.until(lambda: hub.fleet.requests[key].state is RequestState.RESOLVED, WAIT_S)
 
@@ -156,6 +160,9 @@ async def test_two_consoles_with_the_same_policy_decide_once(host: Host, tmp_pat
     try:
         for hub in hubs:
             _start(hub, host)
+        for hub in hubs:
+            # What was decided before the other console came it would never hear of.
+            assert await _listed(hub)
         host.add(writes(tmp_path), name="writer", text="hello")
         for hub in hubs:
             key = await _request(hub)
