@@ -24,10 +24,10 @@ from watchfloor.harness.base import AgentHarness
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.process import WITHHELD
 from watchfloor.harness.program import ProgramHarness
-from watchfloor.host.handshake import is_loopback
+from watchfloor.host.log.sqlite import SqliteLog
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.serving.handshake import is_loopback
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.frames import DoResume
 from watchfloor.words import Lifecycle, Role
 

@@ -94,7 +94,7 @@ def _check(args: Namespace, path: Path) -> int:
     import sqlite3
 
     from console.journal.inspecting import check, rebuild
-    from watchfloor.host.sqlite_file import typed
+    from watchfloor.sqlite_file import typed
 
     if args.rebuild is not None:
         into = expanded(args.rebuild)

@@ -33,9 +33,9 @@ from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, Ses
 from watchfloor.harness.process import exit_words
 from watchfloor.harness.program import ProgramHarness
 from watchfloor.harness.wrapped import WrappedHarness
-from watchfloor.host.joining import invited
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.joining import invited
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.frames import DoResume
 from watchfloor.text import clean_line
 from watchfloor.words import TERMINAL, Lifecycle

@@ -23,7 +23,7 @@ from console.demo.watchers import Checksums, Etl, Indexer
 from watchfloor.harness.base import AgentHarness
 from watchfloor.harness.function import FULL_CONTROL, AgentFunction, FunctionHarness
 from watchfloor.harness.program import ProgramHarness
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.model import Capabilities, NoOptions, PauseOptions, SendOptions, StopOptions
 
 NAMED: Final = 8

@@ -13,7 +13,7 @@ from typing import Final
 from console.demo.shell import CommandFailed, shell
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.run import ALLOW_ONCE, DENY, Run, ToolOutcome
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import ToolStatus
 from watchfloor.protocol.model import Option
 from watchfloor.words import Lifecycle

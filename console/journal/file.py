@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from console.journal.schema import APPLICATION, STEPS, version
+from watchfloor import sqlite_file
 from watchfloor.errors import StorageCorrupt, StorageForeign, StorageReadOnly
-from watchfloor.host import sqlite_file
 
 BUSY_MS: Final = 2_000
 """How long another console may hold the file before that counts as a fault."""

@@ -12,8 +12,8 @@ from typing import Any, Final
 from console.journal import packing, reading
 from console.journal.records import Findings, Heard, TrailRow
 from console.journal.store import Store
+from watchfloor import sqlite_file
 from watchfloor.errors import ProtocolError, StorageCorrupt
-from watchfloor.host import sqlite_file
 from watchfloor.protocol.codec import decode_host
 from watchfloor.protocol.frames import UnknownFrame
 

@@ -17,7 +17,7 @@ from console.fleet.absence import Mark
 from console.journal import packing, pruning, reading
 from console.journal.file import open_journal
 from console.journal.records import Heard, Place, Pruned, Retention, Stats, Stored, TrailRow
-from watchfloor.host import sqlite_file
+from watchfloor import sqlite_file
 from watchfloor.protocol.codec import encode
 from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import Events, Gap, Page, RequestFrame

@@ -19,7 +19,7 @@ from console.hub import Hub
 from tests.screens.stage import LARGE, until
 from tests.screens.widget_kit import lines
 from watchfloor.connector import Target
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.serving.server import Host, wall_clock
 from watchfloor.words import Lifecycle, Primitive
 from widgets.action_footer import ActionFooter
 from widgets.request_card import RequestCard

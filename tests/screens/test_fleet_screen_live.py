@@ -17,7 +17,7 @@ from tests.sockets.cli_kit import asks, hosting, observed, writes
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness, Run
 from watchfloor.harness.program import ProgramHarness
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.model import Choice, FieldType, FormField
 from watchfloor.words import Lifecycle
 

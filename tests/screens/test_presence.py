@@ -15,7 +15,7 @@ from tests.screens.live import Console, colleague, decide, watching
 from tests.screens.widget_kit import lines
 from tests.sockets.cli_kit import hosting, writes
 from watchfloor.host.core import HostCore
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.frames import Claim, Error, ErrorCode, Looking
 
 WAIT_S = 20.0

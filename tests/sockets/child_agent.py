@@ -9,7 +9,7 @@ from pathlib import Path
 
 from watchfloor import FunctionHarness, Host, Run
 from watchfloor.harness.base import MailItem
-from watchfloor.host.joining import invited
+from watchfloor.host.serving.joining import invited
 
 FILE, NAME = Path(sys.argv[1]), sys.argv[2]
 

@@ -20,7 +20,7 @@ from watchfloor.harness.base import Decided, MailItem
 from watchfloor.harness.function import FULL_CONTROL, FunctionHarness, Run
 from watchfloor.harness.run import ALLOW_ONCE, DENY
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.model import Capabilities, Option, Subject
 from watchfloor.words import OptionKind, Scope
 

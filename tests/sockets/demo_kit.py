@@ -14,7 +14,7 @@ from console.demo.fleet import build
 from watchfloor.client import ClientCore
 from watchfloor.connector import Received, Target
 from watchfloor.dial import WebSocketLink, dial
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Event, Message
 from watchfloor.protocol.frames import (
     Command,

@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from watchfloor.harness.base import AgentHarness
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.codec import decode_host, encode
 from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import (

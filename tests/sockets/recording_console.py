@@ -16,7 +16,7 @@ from console.connectors.supervisor import Item
 from console.hub import Hub
 from console.journal.journal import Journal
 from watchfloor.connector import Received, Target
-from watchfloor.host.server import wall_clock
+from watchfloor.host.serving.server import wall_clock
 from watchfloor.protocol.frames import Events
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.sockets.cli_kit import EYE, Program, hosting, observed
 from watchfloor import runtime
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.words import Role
 
 

@@ -12,7 +12,7 @@ from tests.sockets.cli_kit import Program, hosting, until
 from tests.sockets.host_kit import PATIENCE_S
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness, Run
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.words import Lifecycle
 
 

@@ -32,7 +32,7 @@ from tests.sockets.cli_kit import (
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness, Run
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.model import Action, FieldType, FormField, Option, Subject
 from watchfloor.words import OptionKind, RequestKind, Role
 

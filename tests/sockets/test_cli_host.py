@@ -15,9 +15,9 @@ from tests.sockets.cli_kit import PATIENCE_S, Program
 from watchfloor.client import ClientCore
 from watchfloor.connector import Target
 from watchfloor.dial import dial
-from watchfloor.host.handshake import Door
 from watchfloor.host.principals import Principal, Principals
-from watchfloor.host.server import Host
+from watchfloor.host.serving.handshake import Door
+from watchfloor.host.serving.server import Host
 from watchfloor.words import PROTOCOL, Role
 
 PEM = Path(__file__).parents[1] / "fixtures" / "loopback.pem"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.sockets.cli_kit import ANN, PATIENCE_S, Program, asked, hosting, writes
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 
 FULL = "the output could not be written: No space left on device"
 CLOSED = "the output could not be written: Bad file descriptor"

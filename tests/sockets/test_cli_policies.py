@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.sockets.cli_kit import Program, appears, asked, hosting, writes
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 
 OTHER_DIGEST = "sha256:" + "0" * 64
 LOOK_TWICE = '[[policy]]\nname = "look twice"\ndo = "second-key"\ntool = "write"\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.sockets.cli_kit import Program, asked, hosting, writes
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 
 
 @pytest.fixture

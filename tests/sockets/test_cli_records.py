@@ -15,8 +15,8 @@ from console.fleet.views.row import LETTERS
 from tests.sockets.cli_kit import PATIENCE_S, Done, Program, asked, hosting, observed, writes
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness, Run
-from watchfloor.host.log import MemoryLog
-from watchfloor.host.server import Host
+from watchfloor.host.log.events import MemoryLog
+from watchfloor.host.serving.server import Host
 
 HOSTILE = "\x1b]0;owned\x07\u202egnp.exe\x9b31m"
 KEY = "-".join(("sk", "ant", "a1b2c3d4" * 5))

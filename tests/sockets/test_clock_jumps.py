@@ -14,7 +14,7 @@ from console.hub.jumps import Jumps, steady_ms
 from tests.screens.live import Relay
 from tests.sockets.cli_kit import hosting, writes
 from tests.sockets.test_hub import WAIT_S, _contact, _intent, _shown, _target
-from watchfloor.host.server import wall_clock
+from watchfloor.host.serving.server import wall_clock
 from watchfloor.words import Contact, Lifecycle, OutcomeKind, Primitive
 
 DAY_MS: Final = 86_400_000

@@ -12,8 +12,8 @@ import pytest
 from tests.sockets.crash_host import AGENTS, LINES, agent, decide
 from tests.sockets.host_kit import PATIENCE_S
 from watchfloor.agent.tools import UNKNOWN
-from watchfloor.host.server import Host
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.log.sqlite import SqliteLog
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import ToolResult, ToolStatus
 from watchfloor.words import Lifecycle
 

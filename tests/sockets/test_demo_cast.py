@@ -8,7 +8,7 @@ import pytest
 
 from console.demo.fleet import build
 from tests.sockets.demo_kit import NEVER, demo
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Delta, Event
 from watchfloor.protocol.frames import DoInterrupt, DoPause, DoReseed, DoResume, DoSend, DoStop
 from watchfloor.words import Lifecycle, OutcomeKind, RequestKind, ReseedMode

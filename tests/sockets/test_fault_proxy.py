@@ -11,7 +11,7 @@ from console.connectors.supervisor import Timings
 from tests.sockets.test_faults import EAGER, Agents, Screen, busy_host, console, held, is_complete, quieten
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Message
 from watchfloor.testing.fault_proxy import FaultProxy, Faults
 from watchfloor.words import Contact

@@ -22,9 +22,9 @@ from watchfloor.errors import ConnectionLost, Denied, NoCommonProtocol, Unreacha
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.log import MemoryLog
+from watchfloor.host.log.events import MemoryLog
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Event, Intervention
 from watchfloor.protocol.frames import Command, DoSend, Events, Outcome, Page, Watch
 from watchfloor.testing.fault_proxy import FaultProxy, Faults

@@ -14,7 +14,7 @@ from tests.sockets.host_kit import PATIENCE_S, Script, until
 from tests.sockets.plain_client import PlainClient
 from tests.unit.host.puppet import ALLOW, DENY
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Message
 from watchfloor.protocol.model import Action, RequestModel, Subject
 from watchfloor.words import RequestKind, Role
@@ -162,7 +162,7 @@ async def test_a_slow_client_is_told_what_it_was_not_sent_and_nobody_else_notice
 
 
 async def test_a_client_that_never_reads_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("watchfloor.host.outbox.CLOSE_S", 0.2)
+    monkeypatch.setattr("watchfloor.host.serving.outbox.CLOSE_S", 0.2)
     monkeypatch.setattr("watchfloor.host.core.LAG_MS", 300)
     async with Host(queue_bytes=2 * 1024 * 1024) as host:
         await host.serve()
@@ -251,7 +251,7 @@ async def test_a_host_that_ends_says_that_it_drains() -> None:
 
 
 async def test_a_client_that_never_reads_does_not_keep_a_host_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("watchfloor.host.outbox.CLOSE_S", 0.2)
+    monkeypatch.setattr("watchfloor.host.serving.outbox.CLOSE_S", 0.2)
     host = Host()
     async with host:
         await host.serve()

@@ -11,7 +11,7 @@ from tests.sockets.host_kit import Script, http
 from tests.sockets.plain_client import PlainClient
 from watchfloor.errors import AddressInUse, WatchfloorError
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.words import Role
 
 TOKENS = {"s3cret": Principal("ada"), "eyes": Principal("olga", Role.OBSERVER)}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.sockets.host_kit import PATIENCE_S
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.log.sqlite import SqliteLog
 from watchfloor.protocol.codec import decode_host, encode
 from watchfloor.protocol.events import Mail, Message
 from watchfloor.protocol.frames import Events, Hello, Watch
@@ -23,8 +23,8 @@ ROUNDS = 3
 HOST = """
 import asyncio, sys
 from watchfloor.harness.function import FunctionHarness
-from watchfloor.host.server import Host
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.serving.server import Host
+from watchfloor.host.log.sqlite import SqliteLog
 from watchfloor.protocol.frames import DoResume
 
 async def agent(run, mail):

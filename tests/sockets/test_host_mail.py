@@ -11,8 +11,8 @@ from watchfloor.errors import NotDelivered
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.mailbox import NoSuchRef
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
+from watchfloor.host.sessions.mailbox import NoSuchRef
 from watchfloor.protocol.frames import DoInterrupt, DoPause, DoResume, DoSend, DoStop
 from watchfloor.words import Delivery, Lifecycle
 

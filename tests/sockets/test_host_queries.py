@@ -12,7 +12,7 @@ from watchfloor.errors import Deadlock, StaleTarget
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.model import JsonObject
 from watchfloor.words import Lifecycle
 

@@ -10,8 +10,8 @@ from tests.sockets.kit import target
 from watchfloor.client import ClientCore
 from watchfloor.connector import Received
 from watchfloor.dial import dial
-from watchfloor.host.server import Host
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.log.sqlite import SqliteLog
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Message
 from watchfloor.protocol.frames import DoResume, Events, Watching
 

@@ -12,7 +12,7 @@ from tests.sockets.plain_client import PlainClient
 from watchfloor.harness.base import ConversationMessage, MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.frames import DoNotify, DoReseed
 from watchfloor.words import Lifecycle, OutcomeKind, ReseedMode
 

@@ -23,7 +23,7 @@ from tests.screens.live import Relay
 from tests.sockets.cli_kit import ANN, hosting, observed, writes
 from watchfloor.connector import Target
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.serving.server import Host, wall_clock
 from watchfloor.protocol.frames import Outcome
 from watchfloor.words import Contact, EffectState, Lifecycle, OutcomeKind, Primitive
 

@@ -19,12 +19,12 @@ from watchfloor.errors import Denied
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.joined import GONE
-from watchfloor.host.joining import dial_as_agent, invited
-from watchfloor.host.mirror import MirrorSession
+from watchfloor.host.log.sqlite import SqliteLog
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.serving.joined import GONE
+from watchfloor.host.serving.joining import dial_as_agent, invited
+from watchfloor.host.serving.server import Host
+from watchfloor.host.sessions.mirror import MirrorSession
 from watchfloor.protocol.events import ResultEvent
 from watchfloor.protocol.frames import DoSend
 from watchfloor.protocol.model import RequestModel

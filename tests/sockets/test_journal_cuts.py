@@ -26,8 +26,8 @@ from watchfloor.errors import ConnectionLost
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.log import MemoryLog
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.log.events import MemoryLog
+from watchfloor.host.serving.server import Host, wall_clock
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Command, DoSend
 from watchfloor.testing.fault_proxy import FaultProxy, Faults

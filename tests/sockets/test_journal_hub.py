@@ -22,7 +22,7 @@ from watchfloor.errors import ConnectionLost
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.serving.server import Host, wall_clock
 from watchfloor.protocol.events import Event, RequestOpened
 from watchfloor.protocol.frames import Events
 from watchfloor.protocol.model import FieldType, FormField

@@ -18,8 +18,8 @@ from console.journal.store import Store
 from tests.sockets.host_kit import until
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.log import MemoryLog
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.log.events import MemoryLog
+from watchfloor.host.serving.server import Host, wall_clock
 
 KILLS: Final = 50 if "WATCHFLOOR_TORTURE" in os.environ else 5
 NAMES: Final = tuple(f"agent-{number}" for number in range(8))

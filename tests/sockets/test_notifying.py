@@ -28,7 +28,7 @@ from console.notifying.webhook import DELIVERY, SIGNATURE, TRIES, Webhook
 from tests.sockets.cli_kit import Program, hosting, writes
 from tests.sockets.host_kit import until
 from watchfloor.connector import Target
-from watchfloor.host.server import wall_clock
+from watchfloor.host.serving.server import wall_clock
 from watchfloor.text import Clean
 
 SECRET = "a secret of the receiver's"

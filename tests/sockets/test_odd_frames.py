@@ -26,7 +26,7 @@ from console.journal.journal import Journal
 from tests.fixtures.odd import ODD, UNREADABLE, batch, message, sessions, summary
 from tests.sockets.kit import greet, host
 from watchfloor.connector import Target
-from watchfloor.host.server import wall_clock
+from watchfloor.host.serving.server import wall_clock
 from watchfloor.protocol.codec import MAX_RECEIVE
 from watchfloor.words import Contact
 

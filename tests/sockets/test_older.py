@@ -12,7 +12,7 @@ from console.hub import Hub
 from tests.sockets.cli_kit import hosting, writes
 from watchfloor.connector import Target
 from watchfloor.errors import ProtocolError
-from watchfloor.host.server import wall_clock
+from watchfloor.host.serving.server import wall_clock
 
 KEY = SessionKey("local", "writer")
 WAIT_S = 20.0

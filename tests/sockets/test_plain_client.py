@@ -18,9 +18,9 @@ from websockets.typing import Origin, Subprotocol
 from tests.sockets.plain_client import Obj, PlainClient, canonical, digest
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import Answer, FunctionHarness, Run
-from watchfloor.host.log import MemoryLog
+from watchfloor.host.log.events import MemoryLog
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.model import Capabilities, FieldType, FormField
 from watchfloor.words import Role
 

@@ -17,7 +17,7 @@ from console.policies.automatic import policy_of
 from console.policies.rules import Does, Policy
 from tests.sockets.cli_kit import appears, hosting, writes
 from watchfloor.connector import Target
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.serving.server import Host, wall_clock
 from watchfloor.words import EffectState, OptionKind, OutcomeKind, Primitive, RequestState
 
 WAIT_S = 20.0

@@ -14,7 +14,7 @@ from tests.sockets.cli_kit import ANN, BOB, hosting, writes
 from tests.sockets.test_bridge import bridging
 from watchfloor.connector import Target
 from watchfloor.host.principals import Principal
-from watchfloor.host.server import wall_clock
+from watchfloor.host.serving.server import wall_clock
 
 WAIT_S = 20.0
 TOKENS = {ANN: Principal("ann"), BOB: Principal("bob")}

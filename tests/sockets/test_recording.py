@@ -21,7 +21,7 @@ from tests.sockets.cli_kit import Program, hosting
 from watchfloor.connector import Target
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.serving.server import Host, wall_clock
 from watchfloor.protocol.model import Action
 from watchfloor.words import Contact, Continuity, Lifecycle, OutcomeKind, Primitive
 

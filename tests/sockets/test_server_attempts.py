@@ -10,8 +10,8 @@ from tests.sockets.host_kit import PATIENCE_S, Script, until
 from tests.unit.host.puppet import approval
 from watchfloor.errors import ContractError, StaleTarget, WatchfloorError
 from watchfloor.harness.base import Stop, Wake
-from watchfloor.host.server import Host
-from watchfloor.host.session import SessionCore
+from watchfloor.host.serving.server import Host
+from watchfloor.host.sessions.session import SessionCore
 from watchfloor.protocol.events import Child, LifecycleChanged, Notice
 from watchfloor.words import Lifecycle
 
@@ -71,7 +71,7 @@ async def test_a_start_that_hangs_can_be_killed() -> None:
 async def test_a_stop_that_nobody_hears_is_followed_by_a_kill_and_then_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("watchfloor.host.session.KILL_MS", 50)
+    monkeypatch.setattr("watchfloor.host.sessions.session.KILL_MS", 50)
     script = Script("deaf", grace_s=0.05)
     async with Host() as host:
         session = host.add(script, name="x", text="go")

@@ -25,10 +25,10 @@ from watchfloor.errors import (
     Unsupported,
 )
 from watchfloor.harness.base import ConversationMessage, MailItem
-from watchfloor.host.live import LiveAgent
-from watchfloor.host.mailbox import NoSuchRef
-from watchfloor.host.server import Host
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.log.sqlite import SqliteLog
+from watchfloor.host.serving.live import LiveAgent
+from watchfloor.host.serving.server import Host
+from watchfloor.host.sessions.mailbox import NoSuchRef
 from watchfloor.words import Delivery, Lifecycle
 
 

@@ -20,9 +20,9 @@ from pydantic_ai.models.test import TestModel
 from watchfloor.agent.agent import Agent as WatchfloorAgent
 from watchfloor.agent.session import RunState
 from watchfloor.harness.pydantic_ai import ROLE, PydanticAiHarness
-from watchfloor.host.live import LiveAgent
-from watchfloor.host.server import Host
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.log.sqlite import SqliteLog
+from watchfloor.host.serving.live import LiveAgent
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Event, Message, ToolCall, ToolResult
 from watchfloor.protocol.frames import DoAnswer, DoApprove, DoReseed
 from watchfloor.protocol.model import RequestModel

@@ -7,12 +7,12 @@ from itertools import count
 from typing import Any, Final, TypeVar
 
 from tests.unit.host.puppet import FULL
-from watchfloor.host.commands import Outcomes
+from watchfloor.host.clients.commands import Outcomes
 from watchfloor.host.core import HostCore
 from watchfloor.host.effects import Close, HostEffect, SendFrame, SessionEffect, StartAttempt
-from watchfloor.host.log import EventLog, MemoryLog
+from watchfloor.host.log.events import EventLog, MemoryLog
 from watchfloor.host.principals import Principal
-from watchfloor.host.session import SessionCore
+from watchfloor.host.sessions.session import SessionCore
 from watchfloor.protocol.codec import decode_host, encode
 from watchfloor.protocol.events import Event, Message
 from watchfloor.protocol.frames import (

@@ -19,7 +19,7 @@ from watchfloor.harness.base import (
     Withdrawn,
 )
 from watchfloor.host.effects import Handled, Publish, RequestChanged, SessionEffect, StartAttempt, Tell
-from watchfloor.host.session import SessionCore
+from watchfloor.host.sessions.session import SessionCore
 from watchfloor.protocol.events import Event, Mail
 from watchfloor.protocol.frames import DoAnswer, DoApprove, DoReseed
 from watchfloor.protocol.model import (

@@ -12,7 +12,7 @@ from tests.unit.host.puppet import Puppet, question
 from tests.unit.host.rows import drive
 from watchfloor.harness.base import Decided
 from watchfloor.host.effects import Tell
-from watchfloor.host.requests import NOTE
+from watchfloor.host.sessions.requests import NOTE
 from watchfloor.protocol.events import RequestResolved
 from watchfloor.protocol.frames import Outcome, RequestFrame
 from watchfloor.protocol.model import Choice, FieldType, FormField, Option

@@ -9,9 +9,9 @@ import pytest
 from tests.unit.host.glass import Glass
 from tests.unit.host.puppet import FULL, approval
 from watchfloor.harness.base import ConversationMessage, Wake
-from watchfloor.host.between import cyclic_wait
+from watchfloor.host.clients.between import cyclic_wait
 from watchfloor.host.effects import EndAttempt, Forget, ForkSession, Tell
-from watchfloor.host.session import SessionCore
+from watchfloor.host.sessions.session import SessionCore
 from watchfloor.protocol.events import Intervention, Mail
 from watchfloor.protocol.model import BudgetOptions, NoOptions, Result
 from watchfloor.words import Lifecycle, OutcomeKind, StopReason

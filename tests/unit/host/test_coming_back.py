@@ -12,9 +12,9 @@ from tests.unit.host.test_between import EVERYTHING, ends_turn, notify
 from watchfloor.errors import StorageCorrupt
 from watchfloor.harness.base import ConversationMessage, Wake
 from watchfloor.host.effects import StartAttempt, Tell
-from watchfloor.host.record import CUT
-from watchfloor.host.session import SessionCore
-from watchfloor.host.sqlite_log import SqliteLog
+from watchfloor.host.log.sqlite import SqliteLog
+from watchfloor.host.sessions.record import CUT
+from watchfloor.host.sessions.session import SessionCore
 from watchfloor.protocol.events import LifecycleChanged, Mail, RequestResolved, ToolCall, ToolResult
 from watchfloor.protocol.model import Usage
 from watchfloor.words import Lifecycle, OutcomeKind

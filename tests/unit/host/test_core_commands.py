@@ -10,7 +10,7 @@ import pytest
 from tests.unit.host.glass import OBSERVER, Glass
 from tests.unit.host.puppet import approval
 from watchfloor.host.effects import Tell
-from watchfloor.host.mailbox import MOST_TEXT, MOST_WAITING, Mailbox
+from watchfloor.host.sessions.mailbox import MOST_TEXT, MOST_WAITING, Mailbox
 from watchfloor.protocol.events import Intervention
 from watchfloor.protocol.frames import Error, ErrorCode, Outcome, Recall, RequestFrame
 from watchfloor.protocol.model import Capabilities, NoOptions

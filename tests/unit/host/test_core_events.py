@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.host.glass import Glass, poss
-from watchfloor.host.clients import SLICE, SLICE_BYTES
+from watchfloor.host.clients.clients import SLICE, SLICE_BYTES
 from watchfloor.host.wire import LARGEST_EVENT, join_deltas
 from watchfloor.protocol.codec import SPLIT_AT, encode
 from watchfloor.protocol.events import Delta, Event, Message, Notice, Raw

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.host.glass import OBSERVER, Glass
 from tests.unit.host.puppet import FULL, approval
+from watchfloor.host.clients.roster import supported
 from watchfloor.host.principals import Principal
-from watchfloor.host.roster import supported
 from watchfloor.protocol.events import Message, RequestOpened
 from watchfloor.protocol.frames import (
     Beat,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from watchfloor.host.handshake import Door, Refusal, host_name, is_loopback
 from watchfloor.host.principals import Principal, Principals
+from watchfloor.host.serving.handshake import Door, Refusal, host_name, is_loopback
 from watchfloor.words import Role
 
 OPERATOR = Principal("ada", Role.OPERATOR)

@@ -10,8 +10,8 @@ from tests.unit.host.test_coming_back import Floor, wakes
 from watchfloor.harness.base import Decided, Wake
 from watchfloor.harness.run import ALLOW_ONCE, DENY
 from watchfloor.host.effects import Tell
-from watchfloor.host.mailbox import NoSuchRef
-from watchfloor.host.session import SessionCore
+from watchfloor.host.sessions.mailbox import NoSuchRef
+from watchfloor.host.sessions.session import SessionCore
 from watchfloor.protocol.events import ToolCall
 from watchfloor.protocol.model import Action, FieldType, FormField, RequestModel, Result, Subject
 from watchfloor.words import Lifecycle, OptionKind, OutcomeKind, RequestKind, StopReason

@@ -19,9 +19,9 @@ from tests.unit.host.glass import Glass
 from tests.unit.host.puppet import FULL, approval
 from watchfloor.harness.base import Interrupt, Pause, Resume, Stop, Wake
 from watchfloor.host.effects import StartAttempt, Tell
-from watchfloor.host.session import SessionCore
-from watchfloor.host.sqlite_log import SqliteLog
-from watchfloor.host.state import OP_OF
+from watchfloor.host.log.sqlite import SqliteLog
+from watchfloor.host.sessions.session import SessionCore
+from watchfloor.host.sessions.state import OP_OF
 from watchfloor.protocol.events import (
     Event,
     LifecycleChanged,

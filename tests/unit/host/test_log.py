@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchfloor.host.log import COMPACT_AT, EventLog, MemoryLog
+from watchfloor.host.log.events import COMPACT_AT, EventLog, MemoryLog
 from watchfloor.testing.log_suite import LogSuite, messages, seqs
 
 

@@ -7,7 +7,7 @@ from itertools import count
 
 from tests.unit.host.glass import Glass, poss
 from watchfloor.errors import StorageFull
-from watchfloor.host.log import Batch, MemoryLog, State
+from watchfloor.host.log.events import Batch, MemoryLog, State
 from watchfloor.protocol.events import Event, Message
 from watchfloor.protocol.frames import Error, Events, Sessions
 from watchfloor.words import OutcomeKind

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.unit.host.glass import OBSERVER, Glass
 from tests.unit.host.puppet import approval
-from watchfloor.host.presence import CLAIMS_MOST, NAMES_MOST, ROUND_MOST, ROUND_MS
+from watchfloor.host.clients.presence import CLAIMS_MOST, NAMES_MOST, ROUND_MOST, ROUND_MS
 from watchfloor.host.principals import Principal
 from watchfloor.protocol.frames import Claim, Error, ErrorCode, Looking, Presence
 

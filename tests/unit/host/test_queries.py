@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.host.glass import OBSERVER, Glass
 from watchfloor.harness.base import ConversationMessage
-from watchfloor.host import queries
-from watchfloor.host.mailbox import REMEMBERED
+from watchfloor.host.clients import queries
+from watchfloor.host.sessions.mailbox import REMEMBERED
 from watchfloor.protocol.frames import Error, ErrorCode, Query, Reply
 from watchfloor.protocol.model import Capabilities, Result, Traits
 from watchfloor.words import StopReason

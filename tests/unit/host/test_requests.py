@@ -8,7 +8,7 @@ from tests.unit.host.puppet import ALLOW, BY, DENY, Puppet, approval, question
 from tests.unit.host.rows import drive
 from watchfloor.errors import ContractError
 from watchfloor.harness.base import Decided, Withdrawn
-from watchfloor.host.requests import BY_DEADLINE, REMEMBERED, Requests
+from watchfloor.host.sessions.requests import BY_DEADLINE, REMEMBERED, Requests
 from watchfloor.protocol.events import RequestResolved
 from watchfloor.protocol.model import Option, RequestModel, Subject
 from watchfloor.words import Lifecycle, OptionKind, OutcomeKind, RequestKind, RequestState, Row

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.host.glass import Glass
-from watchfloor.host.clients import SLICE
+from watchfloor.host.clients.clients import SLICE
 from watchfloor.host.core import LAG_MS
 from watchfloor.protocol.events import Delta, Event
 from watchfloor.protocol.frames import Cursor, Events, Gap, Lagged, Watching

@@ -9,8 +9,8 @@ from tests.unit.host.rows import drive
 from watchfloor.errors import StaleTarget
 from watchfloor.harness.base import Boundary, Stop, Wake, Withdrawn
 from watchfloor.host.effects import EndAttempt, Publish
-from watchfloor.host.operations import KILL_MS
-from watchfloor.host.session import RESULT_TEXT
+from watchfloor.host.sessions.operations import KILL_MS
+from watchfloor.host.sessions.session import RESULT_TEXT
 from watchfloor.protocol.events import (
     Event,
     LifecycleChanged,

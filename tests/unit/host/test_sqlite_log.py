@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.host.test_log import memory
+from watchfloor import sqlite_file
 from watchfloor.errors import (
     StorageCorrupt,
     StorageError,
@@ -23,9 +24,8 @@ from watchfloor.errors import (
     StorageNewer,
     StorageReadOnly,
 )
-from watchfloor.host import sqlite_file
-from watchfloor.host.log import Batch, EventLog
-from watchfloor.host.sqlite_log import APPLICATION, VERSION, SqliteLog
+from watchfloor.host.log.events import Batch, EventLog
+from watchfloor.host.log.sqlite import APPLICATION, VERSION, SqliteLog
 from watchfloor.protocol.events import Message, UnknownEvent
 from watchfloor.testing.log_suite import LogSuite, messages, seqs
 

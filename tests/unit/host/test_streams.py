@@ -7,7 +7,7 @@ import pytest
 from tests.unit.host.glass import Glass
 from tests.unit.host.rows import drive
 from watchfloor.errors import ContractError
-from watchfloor.host.streams import ITEM_TEXT
+from watchfloor.host.sessions.streams import ITEM_TEXT
 from watchfloor.protocol.events import Delta, Event, Message, Raw, Reasoning, ToolOutput, ToolResult, ToolStatus
 from watchfloor.words import Row
 

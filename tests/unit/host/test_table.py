@@ -13,7 +13,7 @@ import pytest
 from tests.unit.host.puppet import BY, Puppet, approval
 from tests.unit.host.rows import drive
 from watchfloor.harness.base import Decided, Interrupt, Pause, Stop, Wake, Withdrawn
-from watchfloor.host.state import LIFECYCLE_OF
+from watchfloor.host.sessions.state import LIFECYCLE_OF
 from watchfloor.protocol.events import LifecycleChanged, Mail, RequestResolved
 from watchfloor.words import (
     TABLE,

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     )
     from watchfloor.harness.function import FunctionHarness, Run
     from watchfloor.harness.program import ProgramHarness
-    from watchfloor.host.live import LiveAgent
-    from watchfloor.host.server import Host
-    from watchfloor.host.sqlite_log import SqliteLog
+    from watchfloor.host.log.sqlite import SqliteLog
+    from watchfloor.host.serving.live import LiveAgent
+    from watchfloor.host.serving.server import Host
     from watchfloor.protocol.model import Choice, FieldType, FormField
 
 __all__ = [
@@ -106,8 +106,8 @@ _HOME = {
     "FieldType": "watchfloor.protocol.model",
     "FormField": "watchfloor.protocol.model",
     "FunctionHarness": "watchfloor.harness.function",
-    "Host": "watchfloor.host.server",
-    "LiveAgent": "watchfloor.host.live",
+    "Host": "watchfloor.host.serving.server",
+    "LiveAgent": "watchfloor.host.serving.live",
     "Permissions": "watchfloor.agent.permissions",
     "ProgramHarness": "watchfloor.harness.program",
     "Response": "watchfloor.agent.answers",
@@ -115,7 +115,7 @@ _HOME = {
     "RunState": "watchfloor.agent.session",
     "Runtime": "watchfloor.agent.runtime",
     "Session": "watchfloor.agent.session",
-    "SqliteLog": "watchfloor.host.sqlite_log",
+    "SqliteLog": "watchfloor.host.log.sqlite",
     "SqliteStorage": "watchfloor.agent.sqlite_storage",
     "Tool": "watchfloor.agent.tools",
     "Turn": "watchfloor.agent.turn",

@@ -19,8 +19,8 @@ from watchfloor.errors import ConnectionFailed, ConnectionLost
 from watchfloor.foreign import ForeignConnector
 from watchfloor.foreign.connector import FETCHED_S
 from watchfloor.host.effects import Close, Forward, HostEffect
-from watchfloor.host.server import Host
-from watchfloor.host.serving import DRAINING
+from watchfloor.host.serving.connections import DRAINING
+from watchfloor.host.serving.server import Host
 from watchfloor.logs import logger
 from watchfloor.protocol.frames import History
 

@@ -13,7 +13,7 @@ from tests.peers.codex_desk import Told
 from watchfloor.foreign import Mirror
 from watchfloor.host.core import HostCore
 from watchfloor.host.effects import HostEffect, SendFrame
-from watchfloor.host.log import MemoryLog
+from watchfloor.host.log.events import MemoryLog
 from watchfloor.host.principals import Principal
 from watchfloor.protocol.frames import ALL, Hello, HostInfo, Watch
 

@@ -32,8 +32,8 @@ from watchfloor.errors import NotSuspended, SessionBusy, SessionNotFound, Unsupp
 from watchfloor.harness.base import AgentHarness, ConversationMessage
 from watchfloor.harness.calls import sound
 from watchfloor.harness.function import FunctionHarness
-from watchfloor.host.live import LiveAgent
-from watchfloor.host.server import Host
+from watchfloor.host.serving.live import LiveAgent
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import Event
 
 

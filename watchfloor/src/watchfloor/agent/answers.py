@@ -10,9 +10,9 @@ from watchfloor.agent.session import DEFAULT_MODE, PLAN_MODE, Session
 from watchfloor.agent.tools import ENTER_PLAN, LEAVE_PLAN
 from watchfloor.errors import InvalidResponse
 from watchfloor.harness.base import Decided
-from watchfloor.host.answers import takes_text
-from watchfloor.host.kept import KeptAnswers
-from watchfloor.host.requests import Rejected, Requests, Taken
+from watchfloor.host.sessions.answers import takes_text
+from watchfloor.host.sessions.kept import KeptAnswers
+from watchfloor.host.sessions.requests import Rejected, Requests, Taken
 from watchfloor.protocol.frames import DoAnswer, DoApprove
 from watchfloor.protocol.model import RequestModel, Subject
 from watchfloor.words import OptionKind, RequestKind

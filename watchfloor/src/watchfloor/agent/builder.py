@@ -16,7 +16,7 @@ from watchfloor.agent.tools import ENTER_PLAN, LEAVE_PLAN, Tool
 from watchfloor.agent.turn import AgentTurn
 from watchfloor.errors import Unsupported
 from watchfloor.harness.base import AgentHarness
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.serving.server import Host, wall_clock
 
 if TYPE_CHECKING:
     from watchfloor.agent.agent import Agent

@@ -10,8 +10,8 @@ from watchfloor.agent.permissions import granted
 from watchfloor.agent.session import Session
 from watchfloor.errors import InvalidResponse, NotSuspended
 from watchfloor.harness.base import AgentHarness
-from watchfloor.host.live import LiveAgent
-from watchfloor.host.server import Host
+from watchfloor.host.serving.live import LiveAgent
+from watchfloor.host.serving.server import Host
 
 if TYPE_CHECKING:
     from watchfloor.agent.runtime import Runtime

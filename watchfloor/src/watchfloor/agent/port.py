@@ -16,9 +16,9 @@ from watchfloor.agent.session import RunState, Session, conversation_of
 from watchfloor.agent.storage import SessionAccess
 from watchfloor.errors import CapabilityNotSupported, ContractError, StaleTarget
 from watchfloor.harness.base import AgentHarness, Boundary, Conversation, Rest
-from watchfloor.host.kept import KeptAnswer, KeptAnswers
-from watchfloor.host.request_events import opened
-from watchfloor.host.requests import Requests
+from watchfloor.host.sessions.kept import KeptAnswer, KeptAnswers
+from watchfloor.host.sessions.request_events import opened
+from watchfloor.host.sessions.requests import Requests
 from watchfloor.protocol.events import Delta, Event, Message, ResultEvent, ToolResult, ToolStatus
 from watchfloor.protocol.model import RequestModel, Result, Usage
 

@@ -23,8 +23,8 @@ from watchfloor.errors import (
     one_line,
 )
 from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, Interrupt, MailItem, Pause, Stop, Wake
-from watchfloor.host.kept import KeptAnswer
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
+from watchfloor.host.sessions.kept import KeptAnswer
 from watchfloor.logs import logger
 from watchfloor.protocol.events import Event
 

@@ -12,7 +12,7 @@ from watchfloor.agent.storage import Persistence, Sessions, Storage
 from watchfloor.agent.tools import Tool
 from watchfloor.agent.turn import AgentTurn
 from watchfloor.harness.base import AgentHarness
-from watchfloor.host.server import Host, wall_clock
+from watchfloor.host.serving.server import Host, wall_clock
 
 
 class SessionKeeper:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from watchfloor.agent.permissions import Grant
 from watchfloor.harness.base import Conversation, ConversationMessage
-from watchfloor.host.kept import KeptAnswer
+from watchfloor.host.sessions.kept import KeptAnswer
 from watchfloor.protocol.model import RequestModel, Result, Usage
 
 __all__ = ["DEFAULT_MODE", "PLAN_MODE", "RunState", "Session", "conversation_of"]

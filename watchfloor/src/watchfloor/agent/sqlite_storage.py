@@ -11,12 +11,12 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from watchfloor import sqlite_file
 from watchfloor.agent.permissions import Grant
 from watchfloor.agent.session import Session, dumped, loaded
 from watchfloor.errors import StorageCorrupt
 from watchfloor.harness.base import ConversationMessage
-from watchfloor.host import sqlite_file
-from watchfloor.host.record import words
+from watchfloor.host.sessions.record import words
 from watchfloor.words import Scope
 
 APPLICATION: Final = 0x57464153

@@ -17,7 +17,7 @@ from watchfloor.foreign.mirror import Mirror
 from watchfloor.foreign.source import ForeignSource
 from watchfloor.host.core import HEARTBEAT_S, HostCore
 from watchfloor.host.effects import Forward, HostEffect, SendFrame
-from watchfloor.host.log import MemoryLog
+from watchfloor.host.log.events import MemoryLog
 from watchfloor.host.principals import Principal
 from watchfloor.protocol.events import Level, Notice
 from watchfloor.protocol.frames import (

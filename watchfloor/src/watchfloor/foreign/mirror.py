@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from watchfloor.connector import Clock
     from watchfloor.host.core import HostCore
     from watchfloor.host.effects import HostEffect, SessionEffect
-    from watchfloor.host.mirror import MirrorSession
+    from watchfloor.host.sessions.mirror import MirrorSession
     from watchfloor.protocol.events import Event
     from watchfloor.protocol.model import Capabilities, Decision, RequestModel, Traits
 

@@ -15,10 +15,15 @@ from contextlib import suppress
 from typing import Final
 
 from watchfloor.errors import ProtocolError, StorageCorrupt, StorageError
-from watchfloor.host.between import Between
-from watchfloor.host.clients import Connection, broadcast
-from watchfloor.host.commands import Outcomes, carry_out
-from watchfloor.host.dispatch import Dispatch, Dispatched
+from watchfloor.host.clients.between import Between
+from watchfloor.host.clients.clients import Connection, broadcast
+from watchfloor.host.clients.commands import Outcomes, carry_out
+from watchfloor.host.clients.dispatch import Dispatch, Dispatched
+from watchfloor.host.clients.news import News
+from watchfloor.host.clients.presence import Presence
+from watchfloor.host.clients.queries import Queries
+from watchfloor.host.clients.reception import Reception, about_of
+from watchfloor.host.clients.roster import SLOW_MS, Entry, Roster, supported
 from watchfloor.host.effects import (
     Ask,
     Close,
@@ -27,17 +32,12 @@ from watchfloor.host.effects import (
     Reached,
     SessionEffect,
 )
-from watchfloor.host.log import EventLog
-from watchfloor.host.mirror import MirrorSession
-from watchfloor.host.news import News
-from watchfloor.host.presence import Presence
+from watchfloor.host.log.events import EventLog
 from watchfloor.host.principals import Principal
-from watchfloor.host.queries import Queries
 from watchfloor.host.quoting import shown
-from watchfloor.host.reception import Reception, about_of
-from watchfloor.host.record import received, restore
-from watchfloor.host.roster import SLOW_MS, Entry, Roster, supported
-from watchfloor.host.session import SessionCore
+from watchfloor.host.sessions.mirror import MirrorSession
+from watchfloor.host.sessions.record import received, restore
+from watchfloor.host.sessions.session import SessionCore
 from watchfloor.host.wire import encoded
 from watchfloor.protocol.codec import about, decode_client
 from watchfloor.protocol.frames import (

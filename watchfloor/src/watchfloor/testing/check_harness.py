@@ -21,7 +21,7 @@ from watchfloor.harness.base import (
     Signal,
 )
 from watchfloor.harness.wrapped import WrappedHarness
-from watchfloor.host.server import Host
+from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import MailState
 from watchfloor.protocol.frames import DoInterrupt, DoStop
 from watchfloor.protocol.model import Capabilities

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from watchfloor.host.log import EventLog
+from watchfloor.host.log.events import EventLog
 from watchfloor.protocol.events import Delta, Event, Message, ToolCall
 
 

@@ -1,0 +1,1 @@
+"""What clients are told and what they ask for: greeting, history, commands, presence. Without I/O."""

@@ -1,0 +1,1 @@
+"""What runs attempts with their harness, and what an attempt reports through."""
