@@ -27,7 +27,7 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from textual.widget import MountError
 
 from console import kept_view, looks
-from console.actions import ACTIONS, Where, actions
+from console.actions import ACTIONS
 from console.audit import Audit
 from console.config import config_path, state_folder
 from console.demo.process import NAME as DEMO
@@ -39,6 +39,7 @@ from console.kept_view import View
 from console.keymap import key_names, keymap
 from console.screens.collector import Collector
 from console.screens.fleet.screen import STYLES, FleetScreen
+from console.screens.setting import Setting
 from console.terminal.driver import PasteDropped, TerminalDriver, tell_terminal
 from console.terminal.lifeline import Lifeline, believed
 from themes.loader import load_glyphs
@@ -280,16 +281,17 @@ class Watchfloor(App[int]):
         # What a recording shows waits for nobody.
         self._bell = Bell(self.hub.fleet) if config.bell and player is None else None
         self.fleet_screen: Final = FleetScreen(
-            self.hub,
-            actions=actions(read_only=read_only, where=Where.FLEET),
-            keys=self._keys,
-            glyphs=load_glyphs("ascii" if config.ascii else "unicode"),
-            clock=clock,
-            collector=self._collector,
-            ours=[] if demo is None else [DEMO],
+            Setting(
+                hub=self.hub,
+                keys=self._keys,
+                glyphs=load_glyphs("ascii" if config.ascii else "unicode"),
+                clock=clock,
+                collector=self._collector,
+                ours=frozenset() if demo is None else frozenset({DEMO}),
+                debug_keys=os.environ.get("WATCHFLOOR_DEBUG_KEYS") == "1",
+                tz=tz,
+            ),
             ground=ground,
-            debug_keys=os.environ.get("WATCHFLOOR_DEBUG_KEYS") == "1",
-            tz=tz,
         )
         self.fleet_screen.begin_with(view)
         # Set before there is anything to style; a theme that changes later styles everything once more.

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
-from console.actions import ACTIONS, BY_ID, Action, Where
+from console.actions import BY_ID, Action, Where, actions
 from console.fleet.changes import Changes
 from console.fleet.facts import ContactFact
 from console.screens.availability import Standing
 from console.screens.badge import badge
+from console.screens.bindings import bindings
 from console.screens.board import Board, FactsPane
 from console.screens.elsewhere import Elsewhere
 from console.screens.fleet.handlers import DECIDES, LOOKS, MOVES, STEERS, Decide
@@ -36,11 +36,7 @@ from widgets.roster import Roster
 from widgets.status_bar import StatusBar
 
 if TYPE_CHECKING:
-    from console.hub import Hub
-    from console.keymap import Keymap
-    from console.screens.collector import Collector
-    from themes.data import GlyphSet
-    from watchfloor.connector import Clock
+    from console.screens.setting import Setting
 
 STYLES: Final = Path(__file__).with_suffix(".tcss")
 TICK_S: Final = 1 / 25
@@ -51,56 +47,28 @@ class FleetScreen(Reading):
 
     AUTO_FOCUS = "#roster"
 
-    # All of them have priority: a binding without it acts after its key went through the queue of the focused widget,
-    # and keys that are typed fast would act out of order.
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.bound, f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id)
-        for action in ACTIONS
-        if Where.FLEET in action.where and not action.everywhere
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FLEET)
 
     def __init__(
-        self,
-        hub: Hub,
-        *,
-        actions: Sequence[Action],
-        keys: Keymap,
-        glyphs: GlyphSet,
-        clock: Clock,
-        collector: Collector,
-        ours: Collection[str] = (),
-        ground: str = "",
-        debug_keys: bool = False,
-        tz: tzinfo | None = None,
-        board: Board | None = None,
+        self, setting: Setting, *, where: Where = Where.FLEET, ground: str = "", board: Board | None = None
     ) -> None:
         """Create the screen.
 
         Args:
-            hub: What it shows and sends through.
-            actions: What this console can do.
-            keys: Which key does what.
-            glyphs: The characters it is drawn with.
-            clock: Milliseconds since 1970 UTC.
-            collector: Told of keys, and asked to collect in between.
-            ours: Names of the sources that end with this console.
+            setting: What it is made with, and what it opens.
+            where: Which screen it is.
             ground: Why these are its sources, where that does not go without saying.
-            debug_keys: Show how many keys were handled.
-            tz: The zone that times are shown in; that of the machine if None.
             board: Its widgets and views, where those are not the fleet's.
         """
+        hub, keys, clock, tz = setting.hub, setting.keys, setting.clock, setting.tz
         if board is None:
-            board = Board(hub, keys, glyphs, ground=clean_line(ground), debug_keys=debug_keys, tz=tz)
+            board = Board(hub, keys, setting.glyphs, ground=clean_line(ground), debug_keys=setting.debug_keys, tz=tz)
         super().__init__(hub, board, clock)
-        self._actions = {action.id: action for action in actions}
+        self._setting = setting
+        self._actions = {action.id: action for action in actions(read_only=hub.read_only, where=where)}
         self._keys = keys
-        self._collector = collector
-        self._ours = frozenset(ours)
-        self._glyphs = glyphs
-        self._debug_keys = debug_keys
-        self._tz = tz
+        self._collector = setting.collector
         self._changes = Changes()
-        self._drafts: dict[Hashable, str] = {}
         self._opened: FleetScreen | None = None
         """The screen of one session, while it is open."""
         self._interventions = Interventions(
@@ -126,7 +94,7 @@ class FleetScreen(Reading):
             "reveal": self.reveal,
             "quit": self.leave,
         }
-        self.set_class(glyphs.name == "ascii", "-ascii")
+        self.set_class(setting.glyphs.name == "ascii", "-ascii")
 
     def compose(self) -> ComposeResult:
         # Before there is anything in it: later a change of class styles everything once more.
@@ -160,7 +128,7 @@ class FleetScreen(Reading):
 
         await self.query_one("#main").mount(self._board.card, before="#log-rule")
         await self.mount(LineBox(id="line", marks=self._marks), after="#counts")
-        drawer = Drawer(self._hub.steady, self._quiet, id="drawer", marks=self._marks, drafts=self._drafts)
+        drawer = Drawer(self._hub.steady, self._quiet, id="drawer", marks=self._marks, drafts=self._setting.drafts)
         await self.mount(drawer)
         self._board.drawer = drawer
 
@@ -298,16 +266,8 @@ class FleetScreen(Reading):
             return
         shown = self._sight.shown
         screen = SessionScreen(
-            self._hub,
+            self._setting,
             key,
-            keys=self._keys,
-            glyphs=self._glyphs,
-            clock=self._clock,
-            collector=self._collector,
-            ours=self._ours,
-            debug_keys=self._debug_keys,
-            tz=self._tz,
-            drafts=self._drafts,
             carded=shown.key if shown is not None and shown.key.owner == key else None,
             read=self._board.card,
         )
@@ -337,17 +297,7 @@ class FleetScreen(Reading):
         if any(isinstance(screen, InboxScreen) for screen in self.app.screen_stack):
             self.dismiss(None)
             return
-        screen = InboxScreen(
-            self._hub,
-            keys=self._keys,
-            glyphs=self._glyphs,
-            clock=self._clock,
-            collector=self._collector,
-            ours=self._ours,
-            debug_keys=self._debug_keys,
-            tz=self._tz,
-            drafts=self._drafts,
-        )
+        screen = InboxScreen(self._setting)
         self._opened = screen
         self.app.push_screen(screen, lambda _: self._leave_inbox(screen))
 
@@ -383,4 +333,4 @@ class FleetScreen(Reading):
             drawer.close()
         else:
             replay = self._hub.showing is not None
-            self.ask(leaving.ask(self._hub.fleet, self._ours, lambda: self.app.exit(0), replay=replay))
+            self.ask(leaving.ask(self._hub.fleet, self._setting.ours, lambda: self.app.exit(0), replay=replay))

@@ -6,125 +6,67 @@ names each. Nothing is decided from a line alone, and nothing advances without a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.binding import BindingType
 
-from console.actions import ACTIONS, Action, Where, actions
+from console.actions import Action, Where
 from console.fleet.facts import RequestKey, SessionKey
 from console.screens.availability import Standing
-from console.screens.board import FactsPane
+from console.screens.bindings import bindings
 from console.screens.fleet.handlers import Decide
 from console.screens.fleet.screen import FleetScreen
-from console.screens.fleet.sizes import size_classes
 from console.screens.fleet.writing import Written
 from console.screens.flows import together
-from console.screens.flows.drawer import Drawer
 from console.screens.inbox.board import InboxBoard, OutcomesPane
 from console.screens.inbox.desk import InboxDesk
+from console.screens.opened import OpenedScreen
 from console.screens.rule import Rule
-from console.screens.too_small import TooSmall
 from watchfloor.text import NOTHING, Clean
 from watchfloor.words import OptionKind
-from widgets.action_footer import ActionFooter
-from widgets.line_box import LineBox
 from widgets.listing import Listing
 from widgets.painting import LineView
-from widgets.status_bar import StatusBar
 from widgets.tones import Segment
 
 if TYPE_CHECKING:
-    from console.hub import Hub
-    from console.keymap import Keymap
-    from console.screens.collector import Collector
-    from themes.data import GlyphSet
-    from watchfloor.connector import Clock
+    from console.screens.setting import Setting
 
 _TOGETHER: Final = {"approve": OptionKind.ALLOW, "deny": OptionKind.DENY}
 """What marks count for; every other key is about one request alone."""
 
 
-class InboxScreen(FleetScreen, inherit_bindings=False):
+class InboxScreen(OpenedScreen, inherit_bindings=False):
     """The screen of all that waits."""
 
     CSS_PATH = Path(__file__).with_suffix(".tcss")
     AUTO_FOCUS = "#inbox"
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.INBOX)
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.bound, f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id)
-        for action in ACTIONS
-        if Where.INBOX in action.where and not action.everywhere
-    ]
-
-    def __init__(
-        self,
-        hub: Hub,
-        *,
-        keys: Keymap,
-        glyphs: GlyphSet,
-        clock: Clock,
-        collector: Collector,
-        ours: Collection[str],
-        debug_keys: bool,
-        tz: tzinfo | None,
-        drafts: dict[Hashable, str],
-    ) -> None:
-        """Create the screen. `drafts` is what was begun to be written, shared with other screens. See `FleetScreen`
-        for the rest."""
-        self._desk = InboxBoard(hub, keys, glyphs, debug_keys=debug_keys, tz=tz)
-        super().__init__(
-            hub,
-            actions=actions(read_only=hub.read_only, where=Where.INBOX),
-            keys=keys,
-            glyphs=glyphs,
-            clock=clock,
-            collector=collector,
-            ours=ours,
-            debug_keys=debug_keys,
-            tz=tz,
-            board=self._desk,
-        )
-        self._drafts = drafts
+    def __init__(self, setting: Setting) -> None:
+        """Create the screen; see `FleetScreen`."""
+        self._desk = InboxBoard(setting.hub, setting.keys, setting.glyphs, debug_keys=setting.debug_keys, tz=setting.tz)
+        super().__init__(setting, where=Where.INBOX, board=self._desk)
         # Before anything is painted: the first key is about the first line.
         self._desk.inbox.refresh()
         self._desk.inbox.move(0)
         self._together = InboxDesk(
             self._interventions,
-            hub,
+            self._hub,
             show=self._show_outcomes,
             begin=lambda work: self.app.run_worker(work, exit_on_error=True),
         )
         self._own = {**self._own, "mark_alike": self.mark_alike, "inbox": lambda: self.say("this is the inbox")}
 
-    def compose(self) -> ComposeResult:
-        self.update_classes(size_classes(self.app.size))
-        marks = self._marks
-        yield StatusBar(id="top", marks=marks)
-        yield StatusBar(id="counts", marks=marks)
-        yield LineBox(id="line", marks=marks)
-        with Horizontal(id="body"):
-            with Vertical(id="main"):
-                yield self._desk.listing
-                yield Rule(id="log-rule", marks=marks)
-                yield self._desk.card
-                yield OutcomesPane(id="outcomes", marks=marks)
-            yield FactsPane(id="facts", marks=marks)
-        yield TooSmall(id="too-small")
-        yield StatusBar(id="trail", marks=marks)
-        yield StatusBar(id="notice", marks=marks)
-        yield self._desk.told
-        yield ActionFooter(id="footer", marks=marks)
-        yield Drawer(self._hub.steady, self._quiet, id="drawer", marks=marks, drafts=self._drafts)
-
-    async def _furnish(self) -> None:
-        """Its parts are there from the beginning: a key that is pressed right behind the one that opened it counts."""
+    def main(self) -> ComposeResult:
+        yield self._desk.listing
+        yield Rule(id="log-rule", marks=self._marks)
+        yield self._desk.card
+        yield OutcomesPane(id="outcomes", marks=self._marks)
 
     def _tick(self) -> None:
         if self.is_active:
@@ -143,10 +85,6 @@ class InboxScreen(FleetScreen, inherit_bindings=False):
     @property
     def home(self) -> LineView:
         return self._desk.listing
-
-    @property
-    def turned(self) -> bool:
-        return True
 
     def parts(self) -> list[LineView]:
         desk = self._desk
@@ -174,9 +112,6 @@ class InboxScreen(FleetScreen, inherit_bindings=False):
             self.line(len(self._desk.inbox) if last else -len(self._desk.inbox))
         else:
             super().edge(last)
-
-    def shift(self, steps: int) -> None:
-        """Nothing stands at the side."""
 
     def _turned_to(self) -> None:
         """The operator has put the cursor on a request: an open card is that of this one from now on."""

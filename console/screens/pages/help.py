@@ -8,7 +8,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -16,6 +16,7 @@ from console.actions import ACTIONS, Action, Where
 from console.keymap import Keymap
 from console.screens.availability import Standing
 from console.screens.badge import EVERY_S, Badge
+from console.screens.bindings import bindings
 from watchfloor.text import NOTHING, Clean, clean_line
 from widgets.facts import FactRow, Facts
 from widgets.marks import UNICODE_MARKS, Marks
@@ -143,16 +144,7 @@ class HelpScreen(Screen[str | None]):
     # A line that has the focus takes the keys, even while it is not to be seen.
     AUTO_FOCUS = ""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "perform('page_down')", "Page down", show=False, priority=True),
-        *(
-            Binding(
-                ",".join(action.keys), f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id
-            )
-            for action in ACTIONS
-            if Where.HELP in action.where and not action.everywhere
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HELP)
 
     def __init__(
         self,

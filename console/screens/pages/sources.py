@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import Screen
 
-from console.actions import ACTIONS, Where
+from console.actions import Where
 from console.fleet.facts import FaultFact
 from console.fleet.state import Source
 from console.fleet.views.sources import FaultRows, SourceRows, fault_lines, source_lines
 from console.screens.badge import badge
+from console.screens.bindings import bindings
 from console.screens.fleet.footing import FooterKey
 from console.screens.rule import Rule
 from watchfloor.text import NOTHING, Clean
@@ -66,11 +67,7 @@ class SourcesScreen(Screen[str | None]):
     CSS_PATH = Path(__file__).with_suffix(".tcss")
     AUTO_FOCUS = "#sources"
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(",".join(action.keys), f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id)
-        for action in ACTIONS
-        if Where.SOURCES in action.where and not action.everywhere
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SOURCES)
 
     def __init__(
         self, hub: Hub, keys: Keymap, clock: Clock, *, marks: Marks = UNICODE_MARKS, tz: tzinfo | None = None

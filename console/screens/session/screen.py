@@ -2,118 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
-from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.binding import BindingType
 
-from console.actions import ACTIONS, Action, Where, actions
+from console.actions import Action, Where
 from console.fleet.facts import RequestKey, SessionKey
 from console.screens.availability import Standing
-from console.screens.board import FactsPane
-from console.screens.fleet.screen import FleetScreen
-from console.screens.fleet.sizes import size_classes
-from console.screens.flows.drawer import Drawer
+from console.screens.bindings import bindings
+from console.screens.opened import OpenedScreen
 from console.screens.rule import Rule
 from console.screens.session.board import SessionBoard
-from console.screens.too_small import TooSmall
 from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.text import Clean, clean_line
-from widgets.action_footer import ActionFooter
-from widgets.line_box import LineBox
 from widgets.painting import LineView
 from widgets.request_card import RequestCard
-from widgets.status_bar import StatusBar
 from widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from console.hub import Hub
-    from console.keymap import Keymap
-    from console.screens.collector import Collector
-    from themes.data import GlyphSet
-    from watchfloor.connector import Clock
+    from console.screens.setting import Setting
 
 PAGE_WAIT_S: Final = 15.0
 
 
-class SessionScreen(FleetScreen, inherit_bindings=False):
-    """The screen of one session. Deciding and steering are those of the fleet screen, with the same rules."""
+class SessionScreen(OpenedScreen, inherit_bindings=False):
+    """The screen of one session."""
 
     CSS_PATH = Path(__file__).with_suffix(".tcss")
     AUTO_FOCUS = "#transcript"
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.bound, f"perform('{action.id}')", action.label, show=False, priority=True, id=action.id)
-        for action in ACTIONS
-        if Where.SESSION in action.where and not action.everywhere
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSION)
 
     def __init__(
         self,
-        hub: Hub,
+        setting: Setting,
         key: SessionKey,
         *,
-        keys: Keymap,
-        glyphs: GlyphSet,
-        clock: Clock,
-        collector: Collector,
-        ours: Collection[str],
-        debug_keys: bool,
-        tz: tzinfo | None,
-        drafts: dict[Hashable, str],
         carded: RequestKey | None = None,
         read: RequestCard | None = None,
     ) -> None:
         """Create the screen of the session `key`; `carded` is a request whose card is to be open on it, `read` the
-        card on which it was read before, `drafts` what was begun to be written, shared with other screens. See
-        `FleetScreen` for the rest."""
-        self._desk = SessionBoard(hub, key, keys, glyphs, debug_keys=debug_keys, tz=tz)
-        super().__init__(
-            hub,
-            actions=actions(read_only=hub.read_only, where=Where.SESSION),
-            keys=keys,
-            glyphs=glyphs,
-            clock=clock,
-            collector=collector,
-            ours=ours,
-            debug_keys=debug_keys,
-            tz=tz,
-            board=self._desk,
+        card on which it was read before. See `FleetScreen` for the rest."""
+        self._desk = SessionBoard(
+            setting.hub, key, setting.keys, setting.glyphs, debug_keys=setting.debug_keys, tz=setting.tz
         )
-        self._drafts = drafts
+        super().__init__(setting, where=Where.SESSION, board=self._desk)
         self._carded = carded
         self._read = read
         self._sight.selected = key
         self._own = {**self._own, "source_text": self.turn_source, "attempt": self.next_attempt}
 
-    def compose(self) -> ComposeResult:
-        self.update_classes(size_classes(self.app.size))
-        marks = self._marks
-        yield StatusBar(id="top", marks=marks)
-        yield StatusBar(id="counts", marks=marks)
-        yield LineBox(id="line", marks=marks)
-        with Horizontal(id="body"):
-            with Vertical(id="main"):
-                yield self._desk.card
-                yield Rule(id="log-rule", marks=marks)
-                yield self._desk.transcript
-            yield FactsPane(id="facts", marks=marks)
-        yield TooSmall(id="too-small")
-        yield StatusBar(id="trail", marks=marks)
-        yield StatusBar(id="notice", marks=marks)
-        yield self._desk.told
-        yield ActionFooter(id="footer", marks=marks)
-        yield Drawer(self._hub.steady, self._quiet, id="drawer", marks=marks, drafts=self._drafts)
+    def main(self) -> ComposeResult:
+        yield self._desk.card
+        yield Rule(id="log-rule", marks=self._marks)
+        yield self._desk.transcript
 
     async def _furnish(self) -> None:
-        # Its parts are there from the beginning: a key that is pressed right behind the one that opened it counts.
         if self._carded is not None and self._carded in self._hub.fleet.requests:
             self.open_card(self._carded)
             if self._read is not None:
@@ -162,9 +110,6 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         else:
             pane.select(0)
             self.fetch_older()
-
-    def shift(self, steps: int) -> None:
-        """Lines of a transcript are wrapped: there is nothing at their side."""
 
     def read_on(self) -> None:
         """A page of the card while it is open, else of the part that has the keys."""
@@ -231,10 +176,6 @@ class SessionScreen(FleetScreen, inherit_bindings=False):
         self._desk.transcript.follow()
         self.paint(everything=True)
         self.say("all attempts" if blocks.attempt is None else f"attempt {blocks.attempt} only")
-
-    @property
-    def turned(self) -> bool:
-        return True
 
     def show_next(self) -> None:
         """Show the request that waits longest, of whichever session; this screen turns to it."""
