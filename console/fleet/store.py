@@ -16,8 +16,8 @@ KEEP_ENDED: Final = 1_000
 """Ended requests that are remembered, so that a late decision can be told who was first."""
 KEEP_ENDED_TEXT: Final = 16_000_000
 """Characters of all actions of ended requests: a thousand of the longest would fill the memory."""
-KEEP_LOG_TEXT: Final = 64_000_000
-"""Characters of the logs of all sessions together; what goes first is the oldest of the longest logs."""
+KEEP_LOGS: Final = 64_000_000
+"""Weight of the logs of all sessions together; what goes first is the oldest of the longest logs."""
 KEEP_GONE: Final = 1_000
 """Gone sessions whose late events are still recognised."""
 
@@ -75,12 +75,12 @@ class Store:
         self._ended: dict[RequestKey, int] = {}
         """Requests that have ended, the longest ago first, with the size of their text."""
         self._ended_text = 0
-        self._log_text = 0
+        self._log_weight = 0
         self._longest: list[Session] = []
         """Logs that are to be cut to `_level` as room is needed, the longest last."""
         self._level = 0
         self._stuck_at = 0
-        """Characters of all logs up to which there is nothing to be cut."""
+        """Weight of all logs up to which there is nothing to be cut."""
         self.queue = Queue()
         """What waits, by the console's clock, as sources' may differ."""
 
@@ -111,7 +111,7 @@ class Store:
     def note_log(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         """The session's log, which reached `before` (its first and its end), may have changed."""
         self._weigh(session)
-        if self._log_text > KEEP_LOG_TEXT and self._log_text > self._stuck_at:
+        if self._log_weight > KEEP_LOGS and self._log_weight > self._stuck_at:
             self._make_room(session, changes)
         self._log_moved(session, before, changes)
 
@@ -119,16 +119,16 @@ class Store:
         """Cut the longest logs to one length, one after the other and no more of them than is needed now: to cut all of
         ten thousand at once would be a pause, and to look for the longest each time would cost more than the events."""
         anew = False
-        while self._log_text > KEEP_LOG_TEXT:
+        while self._log_weight > KEEP_LOGS:
             if not self._longest:
                 if anew:
                     # Each is one entry by now. It is tried again when there is more to be gained.
-                    self._stuck_at = self._log_text + KEEP_LOG_TEXT // 64
+                    self._stuck_at = self._log_weight + KEEP_LOGS // 64
                     return
-                self._longest, self._level, anew = *self._above(KEEP_LOG_TEXT * 3 // 4), True
+                self._longest, self._level, anew = *self._above(KEEP_LOGS * 3 // 4), True
                 continue
             other = self._longest.pop()
-            if self.sessions.get(other.key) is not other or other.log.chars <= self._level:
+            if self.sessions.get(other.key) is not other or other.log.weight <= self._level:
                 continue
             place = other.log.first, other.log.end
             other.log.lighten(self._level)
@@ -140,20 +140,20 @@ class Store:
     def _above(self, most: int) -> tuple[list[Session], int]:
         """The sessions whose logs are longer than a length at which all of them would be within `most`, the longest
         last, and that length."""
-        ordered = sorted(self.sessions.values(), key=lambda session: session.log.chars)
+        ordered = sorted(self.sessions.values(), key=lambda session: session.log.weight)
         left = most
         for place, session in enumerate(ordered):
             share = left // (len(ordered) - place)
-            if session.log.chars > share:
+            if session.log.weight > share:
                 return ordered[place:], share
-            left -= session.log.chars
+            left -= session.log.weight
         return [], most
 
     def _weigh(self, session: Session) -> None:
         log = session.log
-        if log.chars != log.counted:
-            self._log_text += log.chars - log.counted
-            log.counted = log.chars
+        if log.weight != log.counted:
+            self._log_weight += log.weight - log.counted
+            log.counted = log.weight
 
     def _log_moved(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         log, key = session.log, session.key
@@ -210,13 +210,13 @@ class Store:
             return
         del self.children[above]
         if (left := self.sessions.get(above)) is not None and left.placeholder:
-            self._log_text -= self.sessions.pop(above).log.counted
+            self._log_weight -= self.sessions.pop(above).log.counted
             changes.sessions.add(above)
 
     def remove(self, key: SessionKey, now: int, changes: Changes) -> None:
         """The session is gone. Where children still name it, a placeholder stays."""
         session = self.sessions.pop(key)
-        self._log_text -= session.log.counted
+        self._log_weight -= session.log.counted
         self.note_requests(requests.end_all(session, now), changes)
         self._leave_parent(session, changes)
         self.gone[key] = None

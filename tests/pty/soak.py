@@ -2,9 +2,10 @@
 
     python -m tests.pty.soak [--minutes 30] [--agents 1000] [--rate 2000] [--stop SECONDS]
 
-Half way the console is stopped (SIGSTOP) for two minutes, or for what `--stop` says, and let go on. Prints what it
-holds of memory after five minutes (of a shorter run: after a sixth) and at the end, how many events its journal has,
-and how soon after the stop it was of use. Linux only.
+`--rate` counts what has a number, and so what is kept. Half way the console is stopped (SIGSTOP) for two minutes, or for
+what `--stop` says, and let go on. Each minute it prints what the console holds of memory and how far its journal is; at
+the end by how much memory has changed since the sixth minute (of a shorter run: since its second sixth), how soon after
+the stop the console was of use, and whether its journal has every event of the host. Linux only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,11 +24,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from benchmarks.load import resident_mb
 from tests.pty.harness import Terminal
-from tests.pty.kit import WATCHFLOOR, console
+from tests.pty.kit import console
 from tests.pty.test_journal import stats
 from watchfloor.testing.fault_proxy import FaultProxy, Faults
 
@@ -35,25 +37,55 @@ SLOPE_MB: Final = 40.0
 """Megabytes by which it may differ at the end: what the allocator keeps back differs by more than nothing."""
 
 
-@contextmanager
-def fleet(env: Mapping[str, str], agents: int, rate: int) -> Iterator[str]:
-    """The demo's fleet in a process of its own; yields its URL."""
-    words = [*WATCHFLOOR, "demo", "--serve", "127.0.0.1:0", "--agents", str(agents), "--rate", str(rate)]
-    with subprocess.Popen(
-        words, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:  # fmt: skip
+SAMPLE_S: Final = 5.0
+
+
+class Sample(NamedTuple):
+    """What the console held, so many seconds after the beginning."""
+
+    at: float
+    mb: float
+
+
+class Speaker:
+    """The host with its agents, a process of its own. `url`: where it listens."""
+
+    def __init__(self, env: Mapping[str, str], agents: int, rate: int) -> None:
+        words = [sys.executable, "-m", "tests.pty.soak_host", str(agents), str(rate)]
+        self._process = subprocess.Popen(
+            words, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        )
+        self.url = self._word("listening on ")
+
+    def _word(self, behind: str) -> str:
+        assert self._process.stdout is not None
+        found = re.match(f"{behind}(.+)", self._process.stdout.readline())
+        assert found
+        return found[1]
+
+    def hush(self) -> int:
+        """Let the agents say no more; how many events there were."""
+        self._process.send_signal(signal.SIGINT)
+        return int(self._word("said "))
+
+    def close(self) -> None:
+        """End it."""
+        self._process.send_signal(signal.SIGINT)
         try:
-            assert process.stdout is not None
-            found = re.search(r"listening on (ws://\S+)", process.stdout.readline())
-            assert found
-            yield found[1]
-        finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def fleet(env: Mapping[str, str], agents: int, rate: int) -> Iterator[Speaker]:
+    """The agents, until the end."""
+    speaker = Speaker(env, agents, rate)
+    try:
+        yield speaker
+    finally:
+        speaker.close()
 
 
 @contextmanager
@@ -73,13 +105,40 @@ def breaking(url: str) -> Iterator[FaultProxy]:
         loop.close()
 
 
-def run_for(terminal: Terminal, seconds: float) -> None:
-    """Take in what the console draws for so long."""
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        assert terminal.process.poll() is None, f"the console has ended:\n{terminal.screen()}"
-        terminal.take_in(min(left, 0.05))
-        terminal.raw.clear()
+class Watch:
+    """Takes in what the console draws, and notes what it holds meanwhile."""
+
+    def __init__(self, terminal: Terminal, env: Mapping[str, str]) -> None:
+        self._terminal = terminal
+        self._env = env
+        self._began = time.monotonic()
+        self._minute = 0
+        self.samples: list[Sample] = []
+
+    def until(self, end_s: float) -> None:
+        """Go on until so many seconds after the beginning."""
+        terminal = self._terminal
+        while (now := time.monotonic() - self._began) < end_s:
+            assert terminal.process.poll() is None, f"the console has ended:\n{terminal.screen()}"
+            terminal.take_in(0.05)
+            terminal.raw.clear()
+            if not self.samples or now >= self.samples[-1].at + SAMPLE_S:
+                self.samples.append(Sample(now, resident_mb(terminal.process.pid)))
+                self._tell(now)
+
+    def _tell(self, now: float) -> None:
+        if now >= 60 * self._minute:
+            print(f"{now:6,.0f} s: {self.samples[-1].mb:,.0f} MB, {stats(self._env):,} events kept", flush=True)
+            self._minute += 1
+
+    def median_mb(self, begin_s: float, end_s: float) -> float:
+        """What it held between two moments."""
+        return statistics.median(sample.mb for sample in self.samples if begin_s <= sample.at <= end_s)
+
+    def slope(self, begin_s: float) -> float:
+        """Megabytes an hour by which it grew since a moment, the line of least squares."""
+        late = [sample for sample in self.samples if sample.at >= begin_s]
+        return statistics.linear_regression([s.at / 3600 for s in late], [s.mb for s in late]).slope
 
 
 def stopped_for(terminal: Terminal, seconds: float) -> tuple[float, float]:
@@ -96,6 +155,15 @@ def stopped_for(terminal: Terminal, seconds: float) -> tuple[float, float]:
     return usable, time.monotonic() - at
 
 
+def all_kept(env: Mapping[str, str], terminal: Terminal, said: int) -> int:
+    """How many events the journal has, once it has so many or no more come."""
+    kept = -1
+    while (now := stats(env)) < said and now > kept:
+        kept = now
+        terminal.wait_until(lambda: False, 10.0, or_fail=False)
+    return now
+
+
 def whole(terminal: Terminal) -> bool:
     """Does the console show that it has everything of the session that it shows, and is behind with nothing?"""
     screen = terminal.screen()
@@ -103,7 +171,7 @@ def whole(terminal: Terminal) -> bool:
 
 
 def main() -> int:
-    """Run it; returns 1 where memory has grown."""
+    """Run it; returns 1 where memory has grown or an event is not kept."""
     parser = argparse.ArgumentParser(prog="python -m tests.pty.soak", description="a long run")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--agents", type=int, default=1_000)
@@ -113,33 +181,35 @@ def main() -> int:
     long_s = args.minutes * 60
     stop_s = args.stop if args.stop is not None else 120.0 if args.minutes >= 10 else 10.0
     early_s = min(300.0, long_s / 6)
+    span_s = min(60.0, early_s)
     with tempfile.TemporaryDirectory() as folder:
         env = {
             "XDG_CONFIG_HOME": f"{folder}/config",
             "XDG_STATE_HOME": f"{folder}/state",
             "WATCHFLOOR_RUNTIME_DIR": f"{folder}/run",
-            "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parents[2]), *sys.path]),
         }
         with (
-            fleet(env, args.agents, args.rate) as url,
-            breaking(url) as proxy,
+            fleet(env, args.agents, args.rate) as speaker,
+            breaking(speaker.url) as proxy,
             console(env, "connect", proxy.url) as terminal,
         ):
-            pid = terminal.process.pid
-            run_for(terminal, early_s)
-            early = resident_mb(pid)
-            print(f"after {early_s:,.0f} s: {early:,.0f} MB, {stats(env):,} events kept", flush=True)
-            run_for(terminal, max(0.0, long_s / 2 - early_s))
+            watch = Watch(terminal, env)
+            watch.until(long_s / 2)
             usable, caught_up = stopped_for(terminal, stop_s)
             print(f"stopped for {stop_s:g} s: a key after {usable:.1f} s, nothing behind after {caught_up:.1f} s")
-            run_for(terminal, max(0.0, long_s / 2 - stop_s))
-            late = resident_mb(pid)
-            print(
-                f"after {long_s:,.0f} s: {late:,.0f} MB ({late - early:+,.0f}), {stats(env):,} events kept, "
-                f"{proxy.tally.cuts} cuts, {proxy.tally.duplicated:,} frames twice, {proxy.tally.reordered:,} in "
-                "another order"
-            )
-    return int(late - early > SLOPE_MB)
+            watch.until(long_s)
+            proxy.faults = Faults()
+            said = speaker.hush()
+            kept = all_kept(env, terminal, said)
+    early, late = watch.median_mb(early_s, early_s + span_s), watch.median_mb(long_s - span_s, long_s)
+    tally = proxy.tally
+    print(
+        f"{early:,.0f} MB after {early_s:,.0f} s, {late:,.0f} MB after {long_s:,.0f} s ({late - early:+,.0f}; "
+        f"{watch.slope(early_s):+,.0f} MB an hour); {kept:,} of {said:,} events kept ({said / long_s:,.0f} a second); "
+        f"{tally.cuts} cuts, {tally.duplicated:,} frames twice, {tally.reordered:,} in another order"
+    )
+    return int(late - early > SLOPE_MB or kept != said)
 
 
 if __name__ == "__main__":

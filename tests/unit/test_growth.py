@@ -16,7 +16,7 @@ import pytest
 from console.fleet.apply import Fleet
 from console.fleet.facts import SessionKey
 from console.fleet.log import KEEP, KEEP_ALL
-from console.fleet.store import KEEP_LOG_TEXT
+from console.fleet.store import KEEP_LOGS
 from console.fleet.views.facts import fact_rows
 from console.fleet.views.log import SessionLog
 from console.hub.unfit import unfit
@@ -42,9 +42,9 @@ class Console:
         decoded = decode_host(raw)
         self.fleet.apply(self._intake.arrival(Received(decoded.frame, raw, decoded.bad)), NOW)
 
-    def text(self) -> int:
-        """Characters of all logs."""
-        return sum(session.log.chars for session in self.fleet.sessions.values())
+    def weight(self) -> int:
+        """What all logs weigh."""
+        return sum(session.log.weight for session in self.fleet.sessions.values())
 
 
 def events(session: str, first: int, texts: list[str]) -> bytes:
@@ -91,7 +91,7 @@ def test_one_agent_with_more_output_than_memory_is_held_to_its_share(traced: Non
         console.takes(events("s1", seq, ["x" * size] * 5))
         seq += 5
     big, small = (console.fleet.sessions[SessionKey("here", name)] for name in ("s1", "s2"))
-    assert big.log.chars <= KEEP_ALL
+    assert big.log.weight <= KEEP_ALL
     assert big.log.left_out + len(big.log) == seq - 1
     assert (len(small.log), small.log.left_out) == (1, 0)
     assert tracemalloc.get_traced_memory()[0] < 40 * MB
@@ -110,7 +110,20 @@ def test_lines_of_megabytes_are_cut_at_the_door_and_say_by_how_much(traced: None
     session = console.fleet.sessions[SessionKey("here", "s1")]
     assert len(session.log) == lines
     assert all("MB more not shown" in entry.text for entry in session.log.entries())
-    assert session.log.chars < lines * 70_000
+    assert session.log.weight < lines * 70_000
+
+
+def test_short_lines_weigh_what_they_take(traced: None) -> None:
+    """Of thousands of sessions that say little the text is next to nothing; what holds it is what is bounded."""
+    many, each = (1_000, 300) if TORTURE else (200, 300)
+    console = Console()
+    names = [f"s{n}" for n in range(many)]
+    console.takes(sessions(*map(summary, names)))
+    before = tracemalloc.get_traced_memory()[0]
+    for name in names:
+        console.takes(events(name, 1, ["a short line"] * each))
+    taken = tracemalloc.get_traced_memory()[0] - before
+    assert 0.5 < taken / console.weight() < 1.5
 
 
 def test_all_logs_together_are_within_one_budget() -> None:
@@ -121,5 +134,5 @@ def test_all_logs_together_are_within_one_budget() -> None:
     for turn in range(80):
         for name in names:
             console.takes(events(name, turn + 1, ["z" * 60_000]))
-        assert console.text() <= KEEP_LOG_TEXT
+        assert console.weight() <= KEEP_LOGS
     assert sum(session.log.left_out for session in console.fleet.sessions.values()) > 0

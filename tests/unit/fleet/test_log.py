@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from console.fleet.facts import EventFact
 from console.fleet.log import KEEP, KEEP_ALL, KEEP_OPEN, KEEP_OPEN_ALL, KEEP_TEXT, SLACK, Log
 from console.fleet.state import Session
-from console.fleet.store import KEEP_LOG_TEXT, Store
+from console.fleet.store import KEEP_LOGS, Store
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.protocol import frames as f
 from watchfloor.text import Clean
@@ -215,8 +215,8 @@ def test_room_is_made_without_looking_for_the_longest_log_each_time(
         for name in sessions:
             host.events(name, {"kind": "notice", "text": "x" * 60_000})
     assert 1 < len(looked) < 40
-    lengths = [host.at(name).log.chars for name in sessions]
-    assert KEEP_LOG_TEXT // 2 < sum(lengths) <= KEEP_LOG_TEXT
+    lengths = [host.at(name).log.weight for name in sessions]
+    assert KEEP_LOGS // 2 < sum(lengths) <= KEEP_LOGS
     assert max(lengths) <= 3 * min(lengths)
 
 
@@ -234,10 +234,10 @@ def test_the_text_of_all_logs_has_one_budget(host: ScriptedHost) -> None:
         host.session(name)
         host.events(name, *({"kind": "notice", "text": "x" * 60_000} for _ in range(60)))
     logs = [host.at(name).log for name in sessions]
-    kept = sum(log.chars for log in logs)
-    assert KEEP_LOG_TEXT // 2 < kept <= KEEP_LOG_TEXT
+    kept = sum(log.weight for log in logs)
+    assert KEEP_LOGS // 2 < kept <= KEEP_LOGS
     assert all(len(log) + log.left_out == 60 for log in logs)
     assert len(host.at("s39").log) > 1
     host.tell(f.Gone(sessions=tuple(sessions[:-1])))
     host.events("s39", *({"kind": "notice", "text": "x" * 60_000} for _ in range(20)))
-    assert host.at("s39").log.chars > 20 * 60_000
+    assert host.at("s39").log.weight > 20 * 60_000
