@@ -11,12 +11,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ["cat", "cksum", "date", "dirname", "make", "rm", "sh"]
+TOOLS = ["cat", "cksum", "date", "dirname", "ln", "make", "mv", "readlink", "rm", "sh", "sleep"]
 
 STAND_IN = """\
 #!/bin/sh
@@ -64,13 +65,23 @@ class Project:
         path.chmod(0o755)
         return path
 
-    def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
         environment.pop("PYTHON", None)
         environment["PATH"] = str(self.bin)
-        return subprocess.run(
-            ["make", *arguments], cwd=self.place, env=environment, capture_output=True, text=True, check=False
+        return subprocess.Popen(
+            ["make", *arguments],
+            cwd=self.place,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+
+    def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments) as running:
+            stdout, stderr = running.communicate()
+        return subprocess.CompletedProcess(running.args, running.returncode, stdout, stderr)
 
     def installs(self) -> list[str]:
         return self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
@@ -187,3 +198,49 @@ def test_a_failed_installation_is_said_and_tried_again(project: Project) -> None
     refuse.unlink()
     assert project.make("run-env").returncode == 0
     assert len(project.installs()) == 2
+
+
+def test_two_set_ups_at_once_make_one_environment(project: Project) -> None:
+    project.stand_in("python3")
+    with ThreadPoolExecutor(2) as both:
+        first, second = both.map(lambda _: project.make("run-env"), range(2))
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert (first.stderr + second.stderr).count("making .venv") == 1
+    assert len(project.installs()) == 1
+    assert not list(project.place.glob(".setup-lock*"))
+
+
+def test_a_set_up_waits_for_another_one_and_says_so(project: Project) -> None:
+    project.stand_in("python3")
+    lock = project.place / ".setup-lock"
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as holder:
+        lock.symlink_to(str(holder.pid))
+        with project.start("run-env") as waiting:
+            assert waiting.stderr is not None
+            line = waiting.stderr.readline()
+            assert f"waiting for the set-up that process {holder.pid} does" in line
+            assert project.installs() == []
+            lock.unlink()
+            rest = waiting.stderr.read()
+    assert "ready after" in rest
+    assert waiting.returncode == 0
+
+
+def test_the_lock_of_a_killed_set_up_is_taken_over(project: Project) -> None:
+    project.stand_in("python3")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    (project.place / ".setup-lock").symlink_to(str(ended.pid))
+    done = project.make("run-env")
+    assert done.returncode == 0, done.stderr
+    assert len(project.installs()) == 1
+    assert not list(project.place.glob(".setup-lock*"))
+
+
+def test_a_folder_where_nothing_can_be_made_is_said_in_one_line(project: Project) -> None:
+    project.stand_in("python3")
+    false = shutil.which("false")
+    assert false is not None
+    (project.bin / "ln").unlink()
+    (project.bin / "ln").symlink_to(false)
+    assert "cannot write into" in refused_in_one_line(project, "console")
