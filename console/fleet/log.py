@@ -24,14 +24,18 @@ KEEP_LATE: Final = 256
 """Pieces of an item that are kept while an earlier one is missing."""
 KEEP_TEXT: Final = 65_536
 """Characters of a streamed item that are kept until its whole comes; and of its pieces that came too early."""
+ENTRY: Final = 640
+"""What a numbered entry takes of memory besides its text, counted as so many characters: of short lines it is most."""
 KEEP_ALL: Final = 4_000_000
-"""Characters of all numbered entries of a session: ordinary logs stay far below, sixty whole diffs fill it."""
+"""Weight of all numbered entries of a session: ordinary logs stay far below, sixty whole diffs fill it."""
 KEEP_OPEN_ALL: Final = 1_000_000
 """Characters of all items of a session that are streamed at once."""
 UNREAD: Final = "unread"
 """The kind of an entry for what could not be read, and of one for an error that the source reports of the session."""
-KEEP_IDS: Final = 2_048
-"""Ids of items and keys of events that are remembered, to tell what comes twice."""
+KEEP_ITEMS: Final = 128
+"""Ids of whole items that are remembered, to tell pieces that come after them: those are late by some frames at most."""
+KEEP_KEYS: Final = 2_048
+"""Keys of events that are remembered, to tell what a source tells again."""
 
 
 @dataclass(slots=True)
@@ -113,7 +117,7 @@ class Log:
 
     __slots__ = (
         "_cut", "_items", "_keys", "_left", "_open", "_open_chars", "_sealed", "_seqs", "_total",
-        "chars", "counted", "rewritten",
+        "counted", "rewritten", "weight",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -123,8 +127,8 @@ class Log:
         self._items: dict[str, None] = {}
         self._keys: dict[str, None] = {}
         self._total = 0
-        self.chars = 0
-        """Characters of the numbered entries."""
+        self.weight = 0
+        """Characters of the numbered entries, and `ENTRY` for each of them."""
         self.counted = 0
         """How many of them whoever keeps a budget for many logs has counted."""
         self._open_chars = 0
@@ -173,7 +177,7 @@ class Log:
         self._open.clear()
         self._items.clear()
         self._keys.clear()
-        self.chars = self._open_chars = self._left = 0
+        self.weight = self._open_chars = self._left = 0
         self._cut = False
         self.rewritten = True
 
@@ -181,7 +185,7 @@ class Log:
         """Has an event with this identity of the source's own been added? Remembers it."""
         if key in self._keys:
             return True
-        _remember(self._keys, key)
+        _remember(self._keys, key, KEEP_KEYS)
         return False
 
     def add(self, fact: EventFact, seq: int) -> None:
@@ -189,7 +193,7 @@ class Log:
         self._total += 1
         item = fact.item
         if item is not None:
-            _remember(self._items, item)
+            _remember(self._items, item, KEEP_ITEMS)
             if self._close(item):
                 self.rewritten = True
         seqs = self._seqs
@@ -206,10 +210,10 @@ class Log:
             at = bisect_left(seqs, seq)
             seqs.insert(at, seq)
             self._sealed.insert(at, LogEntry(fact, fact.text))
-        self.chars += len(fact.text)
+        self.weight += len(fact.text) + ENTRY
         if len(seqs) > KEEP + SLACK:
             self._let_go(SLACK)
-        if self.chars > KEEP_ALL:
+        if self.weight > KEEP_ALL:
             self.lighten(KEEP_ALL * 9 // 10)
 
     def note(self, reason: Clean, at: int, count: int, *, told: bool) -> None:
@@ -218,7 +222,7 @@ class Log:
         last = self._sealed[-1].fact if self._sealed else None
         if last is not None and last.kind == UNREAD and last.data["told"] is told:
             self._sealed[-1] = LogEntry(_remark(reason, at, last.data["count"] + count, told), reason)
-            self.chars += len(reason) - len(last.text)
+            self.weight += len(reason) - len(last.text)
             self.rewritten = True
         else:
             self.add(_remark(reason, at, count, told), self._seqs[-1] if self._seqs else 0)
@@ -257,17 +261,17 @@ class Log:
 
     def _let_go(self, entries: int) -> None:
         """Forget the oldest entries."""
-        self.chars -= sum(len(entry.text) for entry in self._sealed[:entries])
+        self.weight -= sum(len(entry.text) + ENTRY for entry in self._sealed[:entries])
         del self._seqs[:entries], self._sealed[:entries]
         self._left += entries
         self._cut = True
 
     def lighten(self, most: int) -> bool:
-        """Forget the oldest entries until the text of the others is within `most`, except for the newest; False where
+        """Forget the oldest entries until the weight of the others is within `most`, except for the newest; False where
         nothing was left to forget."""
-        over, entries = self.chars - most, 0
+        over, entries = self.weight - most, 0
         while over > 0 and entries < len(self._sealed) - 1:
-            over -= len(self._sealed[entries].text)
+            over -= len(self._sealed[entries].text) + ENTRY
             entries += 1
         if entries:
             self._let_go(entries)
@@ -279,7 +283,7 @@ def _remark(reason: Clean, at: int, count: int, told: bool) -> EventFact:
     return EventFact(UNREAD, at, None, None, None, None, None, None, None, Clean(""), reason, data)
 
 
-def _remember(seen: dict[str, None], key: str) -> None:
-    if len(seen) >= KEEP_IDS:
+def _remember(seen: dict[str, None], key: str, most: int) -> None:
+    if len(seen) >= most:
         del seen[next(iter(seen))]
     seen[key] = None

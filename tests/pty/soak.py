@@ -2,7 +2,7 @@
 
     python -m tests.pty.soak [--minutes 30] [--agents 1000] [--rate 2000] [--stop SECONDS]
 
-`--rate` counts what has a number, and so what is kept. Half way the console is stopped (SIGSTOP) for two minutes, or for
+`--rate` counts what has a number, and so is kept. Half way the console is stopped (SIGSTOP) for two minutes, or for
 what `--stop` says, and let go on. Each minute it prints what the console holds of memory and how far its journal is; at
 the end by how much memory has changed since the sixth minute (of a shorter run: since its second sixth), how soon after
 the stop the console was of use, and whether its journal has every event of the host. Linux only.
