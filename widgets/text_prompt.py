@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from rich.style import Style
 from textual import events
@@ -17,15 +18,17 @@ from watchfloor.text import Clean, clean
 from widgets.cells import fit, width_of
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import Painted, strip_of
+from widgets.recall import Recall
 
 _SUBMIT = "enter"
 _CANCEL = "escape"
 _BACK = "shift+tab"
+_STEPS: Final = {"up": -1, "down": 1}
 _NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
 
 
 class _Label(Painted):
-    """What is written, to whom, and the two keys that end it."""
+    """What is written, to whom, and as many of the keys as there is room for beside that; those that end it first."""
 
     PREFIX = "prompt-label"
 
@@ -45,16 +48,24 @@ class _Label(Painted):
         super().__init__()
         self._marks = marks
         self._text = Clean("")
-        self._hint = ""
+        self._keys: Sequence[str] = ()
 
-    def say(self, text: Clean, hint: str) -> None:
-        self._text, self._hint = text, hint
+    def say(self, text: Clean, keys: Sequence[str]) -> None:
+        self._text, self._keys = text, keys
         self.refresh()
+
+    def _hint(self, width: int) -> str:
+        for count in range(len(self._keys), 2, -1):
+            hint = "  ".join(self._keys[:count])
+            if width_of(self._text) + len(hint) + 3 <= width:
+                return hint
+        hint = "  ".join(self._keys[:2])
+        return hint if len(hint) + 8 < width else ""
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         ground = self.paint("")
-        hint = self._hint if width_of(self._hint) + 8 < width else ""
+        hint = self._hint(width)
         room = max(0, width - len(hint) - 3)
         parts: list[tuple[str, Style]] = [
             (" ", ground),
@@ -211,8 +222,12 @@ class TextPrompt(Vertical):
         self._secret = _Secret(password=True)
         self._secret.cursor_blink = False
         self._is_secret = False
+        self._has_past = False
         self._goes_back = False
         self._before: Widget | None = None
+        self._recall = Recall()
+        self._asked = Clean("")
+        self._enter = Clean("")
 
     def compose(self) -> ComposeResult:
         yield self._label
@@ -230,6 +245,11 @@ class TextPrompt(Vertical):
         return self._secret.value if self._is_secret else self._area.text
 
     @property
+    def unsent(self) -> str:
+        """What is to be kept of it where it is not sent."""
+        return self.text if self._is_secret else self._recall.unsent(self.text)
+
+    @property
     def typed(self) -> bool:
         """Was anything pressed or pasted since the prompt was opened, be it gone again?"""
         return self._secret.typed if self._is_secret else self._area.typed
@@ -243,6 +263,7 @@ class TextPrompt(Vertical):
         enter: Clean = Clean("sends"),  # noqa: B008 - an immutable text
         anew: bool = False,
         back: bool = False,
+        past: Sequence[str] = (),
     ) -> None:
         """Show the prompt, empty or with `initial`, and take the focus.
 
@@ -253,15 +274,11 @@ class TextPrompt(Vertical):
             enter: What enter does.
             anew: Select the text to begin with, so that what is typed stands in its place.
             back: Tell of the key that wants what was asked before.
+            past: Texts that can be brought back by the keys for up and down, oldest first.
         """
         if not self.is_open:
             self._before = self.screen.focused
         self._is_secret = secret
-        # ctrl+j is the one key for a line break that every terminal can send.
-        keys = [f"enter {enter}", "esc leaves"]
-        keys += ["shift+tab one back"] if back else []
-        keys += [] if secret else ["ctrl+j new line"]
-        self._label.say(label, "  ".join(keys))
         self._area.display = not secret
         self._secret.display = secret
         self._area.text = "" if secret else (initial or "")
@@ -272,9 +289,22 @@ class TextPrompt(Vertical):
         self.screen.set_focus(self._secret if secret else self._area, scroll_visible=False)
         self._area.move_cursor(self._area.document.end)
         self._secret.cursor_position = len(self._secret.value)
-        self._goes_back = back
+        self._goes_back, self._asked, self._enter = back, label, enter
+        self._recall = Recall(past, self._area.text)
+        self._has_past = bool(past) and not secret
+        self._tell_keys()
         if anew:
             self._area.select_all()
+
+    def _tell_keys(self) -> None:
+        keys = [f"enter {self._enter}", "esc leaves"]
+        keys += ["shift+tab one back"] if self._goes_back else []
+        if self._has_past:
+            place = self._recall.place
+            keys.append("up sent before" if place is None else f"up/down {place[0]:,} of {place[1]:,} sent before")
+        # ctrl+j is the one key for a line break that every terminal can send.
+        keys += [] if self._is_secret else ["ctrl+j new line"]
+        self._label.say(self._asked, keys)
 
     def close(self) -> None:
         """Hide the prompt, forget what was written and give the focus back."""
@@ -293,16 +323,35 @@ class TextPrompt(Vertical):
             self.close()
             self.post_message(self.Submitted(self, text))
         elif event.key == _CANCEL:
-            text = self.text
+            text = self.unsent
             self.close()
             self.post_message(self.Cancelled(self, text))
         elif event.key == _BACK:
             if self._goes_back:
-                self.post_message(self.Back(self, self.text))
+                self.post_message(self.Back(self, self.unsent))
         elif event.key in _NEW_LINE and not self._is_secret:
             self._area.replace("\n", *self._area.selection, maintain_selection_offset=False)
-        else:
+        elif not (event.key in _STEPS and self._step(_STEPS[event.key])):
             await self._edit(event.key)
+
+    def _step(self, by: int) -> bool:
+        """Bring back what was written before, or after; False where the key moves the cursor, or nothing is there."""
+        area = self._area
+        if not self._has_past or not area.selection.is_empty:
+            return False
+        at_edge = area.navigator.is_first_wrapped_line if by < 0 else area.navigator.is_last_wrapped_line
+        if not at_edge(area.cursor_location):
+            return False
+        text = self._recall.step(area.text, by)
+        if text is None:
+            return False
+        area.text = text
+        area.move_cursor(area.document.end)
+        if by < 0 and not area.navigator.is_first_wrapped_line(area.cursor_location):
+            # The next press goes on, instead of through the lines of this one.
+            area.move_cursor((0, 0))
+        self._tell_keys()
+        return True
 
     async def _edit(self, key: str) -> None:
         """Run the field's own binding for the key, such as those that move the cursor.

@@ -204,6 +204,7 @@ def _mail(event: e.Mail, r: Reading) -> _Parts:
         "delivery": event.delivery,
         "by": line(event.by),
         "reply_to": r.an_id("reply_to", event.reply_to),
+        "cut": len(text) > KEEP_EVENT,
     }
     return line(event.ref), _body(text), data
 

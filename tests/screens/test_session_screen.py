@@ -267,6 +267,15 @@ async def test_a_message_is_sent_and_what_was_begun_is_kept_on_both_screens(stag
     assert [(intent.primitive, intent.text) for intent in stage.sent] == [(Primitive.SEND, "hello there")]
 
 
+async def test_what_was_sent_before_comes_back_by_a_key(stage: Stage) -> None:
+    await opened(stage)
+    for text in ("one", "two"):
+        await press(stage, "s", *text, "enter")
+        await painted(stage, QUIET_MS + 1)
+    await press(stage, "s", "up", "up", "down", "!", "enter")
+    assert [intent.text for intent in stage.sent] == ["one", "two", "two!"]
+
+
 async def test_what_is_typed_on_behind_a_text_is_no_key(stage: Stage) -> None:
     await opened(stage)
     await press(stage, "s")

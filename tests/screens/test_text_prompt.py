@@ -167,6 +167,43 @@ async def test_asking_again_keeps_where_the_focus_goes_back_to() -> None:
         assert app.focused is app.roster
 
 
+async def test_what_was_sent_before_is_brought_back_and_what_is_being_written_is_not_lost() -> None:
+    app = Greedy()
+    async with app.run_test(size=(80, 24), message_hook=app.note) as pilot:
+        prompt, label = app.prompt, app.prompt.query_one("_Label")
+        past = ["first", "second\nline"]
+        prompt.ask(Clean("send to alpha"), initial=Clean("begun"), past=past)
+        await pilot.pause()
+        assert "up sent before" in lines(label)[0]
+        await pilot.press("up")
+        assert prompt.text == past[1]
+        assert "2 of 2 sent before" in lines(label)[0]
+        await pilot.press("up", "!")
+        assert prompt.text == "first!"
+        await pilot.press("down", "down", "down", "down")
+        assert prompt.text == "begun"
+        await pilot.press("up", "up")
+        assert prompt.text == "first!"
+        await pilot.press("escape")
+        await pilot.pause()
+        prompt.ask(Clean("send to alpha"), initial=Clean("begun"), past=past)
+        await pilot.press("up", "escape")
+        await pilot.pause()
+        left = [message.text for message in app.seen if isinstance(message, TextPrompt.Cancelled)]
+        assert left == ["first!", "begun"]
+
+
+async def test_keys_that_have_no_room_go_before_the_name_of_whom_it_goes_to() -> None:
+    app = Greedy()
+    async with app.run_test(size=(80, 24)) as pilot:
+        label = app.prompt.query_one("_Label")
+        app.prompt.ask(Clean("send to " + "nightly-index" * 3), past=["one"])
+        await pilot.pause()
+        line = lines(label)[0]
+        assert "nightly-index" * 3 in line
+        assert line.rstrip().endswith("enter sends  esc leaves")
+
+
 def test_messages_name_their_prompt() -> None:
     prompt = TextPrompt()
     for message in (TextPrompt.Submitted(prompt, "x"), TextPrompt.Cancelled(prompt, "x")):

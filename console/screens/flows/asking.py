@@ -31,10 +31,12 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class TextBox:
     """A line of text to be written. `check` says what is wrong with it, or "". A secret one shows no character.
-    `anew`: what is left from before is selected, so that what is typed stands in its place."""
+    `anew`: what is left from before is selected, so that what is typed stands in its place. `past`: texts that can be
+    brought back, oldest first."""
 
     secret: bool = False
     anew: bool = False
+    past: tuple[str, ...] = ()
     check: Callable[[str], Clean] = lambda text: NOTHING
 
 

@@ -140,6 +140,7 @@ class Drawer(Vertical):
                 enter=ask.enter,
                 anew=ask.text.anew and not self._problem,
                 back=ask.back is not None,
+                past=ask.text.past,
             )
 
     def fit_height(self) -> None:
@@ -332,7 +333,7 @@ class Drawer(Vertical):
         if prompt.is_open:
             if prompt.typed:
                 self._quiet.broken()
-            self._keep(prompt.text)
+            self._keep(prompt.unsent)
             prompt.close()
         choices = self.query_one(Choices)
         if choices.line and choices.at is None:

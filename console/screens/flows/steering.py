@@ -10,6 +10,7 @@ from uuid import uuid4
 from console.fleet.facts import Intent, Refusal
 from console.fleet.gate import Gated
 from console.fleet.state import Session
+from console.fleet.transcript.sent import sent_before
 from console.fleet.views.wording import name_of
 from console.screens.flows import effects
 from console.screens.flows.asking import Answer, Ask, Choice, Drafts, TextBox
@@ -55,7 +56,7 @@ def send(desk: Desk, session: Session) -> None:
         Ask(
             title=((Clean(f"send to {whom(desk, session)}"), "plain"),),
             live=lambda: ((Clean(f"now: {_sending(desk, session)}"), "plain"),),
-            text=TextBox(check=written),
+            text=TextBox(check=written, past=sent_before(desk.fleet, session, desk.by)),
             then=then,
             ended=gone(desk, session),
             draft=draft,
