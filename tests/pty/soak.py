@@ -32,7 +32,9 @@ from tests.pty.kit import console
 from tests.pty.test_journal import stats
 from watchfloor.testing.fault_proxy import FaultProxy, Faults
 
-FAULTS: Final = Faults(cut_after=(2_000, 20_000), duplicate=0.02, reorder=0.05, delay_s=(0.0, 0.0))
+FAULTS: Final = Faults(cut_after=(20_000, 80_000), duplicate=0.02, reorder=0.05)
+"""A cut every twenty seconds or so at the usual rate: one that comes sooner than ten seconds counts as a host that hangs up,
+and the console would wait longer each time."""
 SLOPE_MB: Final = 40.0
 """Megabytes by which it may differ at the end: what the allocator keeps back differs by more than nothing."""
 
@@ -112,7 +114,7 @@ class Watch:
         self._terminal = terminal
         self._env = env
         self._began = time.monotonic()
-        self._minute = 0
+        self._minute = 1
         self.samples: list[Sample] = []
 
     def until(self, end_s: float) -> None:
