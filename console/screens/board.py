@@ -421,7 +421,10 @@ class Board:
         self._selected = selected
         self.facts.facts = self._fact_rows(selected, now) if selected else []
         writing = self._screen.has_class("-writing")
-        self._footer.items = line_keys("take it") if writing else footer_keys(standings(), self._keys, fleet)
+        unread = shown is not None and not shown.whole and self.card.has_focus
+        self._footer.items = (
+            line_keys("take it") if writing else footer_keys(standings(), self._keys, fleet, unread=unread)
+        )
         self._rule.say(self._log_title(selected, now), active=self._log_active)
         trail = self._last_trail(selected, shown)
         self._trailed = trail_segment(trail, self._tz) if trail is not None else _NOTHING

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from console.actions import Action
+from console.actions import Action, Group
 from console.fleet.facts import SessionKey
 from console.fleet.needs import open_requests
 from console.fleet.roster.arrangement import Arrangement, group_words
@@ -21,6 +21,9 @@ from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Contact
 
 
+_READS_ON: Final = (("read_on", Clean("read on")), ("last", Clean("to its end")), ("back", Clean("close")))
+
+
 @dataclass(frozen=True, slots=True)
 class FooterKey:
     """One key of the footer. A blocked one is drawn grey, with its reason."""
@@ -31,11 +34,19 @@ class FooterKey:
     reason: Clean
 
 
-def footer_keys(standings: Iterable[tuple[Action, Standing]], keys: Keymap, store: Store) -> list[FooterKey]:
-    """The keys of the footer: what works for the selected session, and what is there but blocked."""
+def footer_keys(
+    standings: Iterable[tuple[Action, Standing]], keys: Keymap, store: Store, *, unread: bool = False
+) -> list[FooterKey]:
+    """The keys of the footer: what works for the selected session, and what is there but blocked.
+
+    `unread`: the keys go to a card whose end has not been seen; how to get there stands next to what waits for it.
+    """
     waiting = len(open_requests(store))
     shown: list[FooterKey] = []
     for action, standing in standings:
+        if unread and action.group is not Group.DECIDE:
+            shown.extend(FooterKey(keys.shown(id), label, True, NOTHING) for id, label in _READS_ON if keys.shown(id))
+            unread = False
         if not action.footer or not standing.shown or not keys.shown(action.id):
             continue
         if action.id == "next":
