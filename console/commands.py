@@ -70,7 +70,8 @@ def _do(gated: Gated) -> _Do:
         case Primitive.RESEED:
             return DoReseed.model_validate(given(mode=intent.mode, to=intent.to, text=intent.text))
         case Primitive.APPROVE:
-            return DoApprove.model_validate(given(**_decides(gated), note=intent.note))
+            automatic = {"automatic": True} if intent.policy is not None else {}
+            return DoApprove.model_validate(given(**_decides(gated), note=intent.note, **automatic))
         case Primitive.ANSWER:
             return DoAnswer.model_validate(given(**_decides(gated), text=intent.text, fields=intent.fields))
         case Primitive.FORK:

@@ -424,7 +424,8 @@ class Intent:
     Arguments by primitive: send text, priority, reply_to · pause interrupt · stop kill, reason ·
     reseed mode, to, text · approve request, option, note, seen · answer request, seen and one of option,
     text, fields · fork, budget, notify, delete, act: `extra`; approve, where one decision settles all pending
-    requests: `extra["shown"]`, the digests of those that were shown by request id.
+    requests: `extra["shown"]`, the digests of those that were shown by request id. `policy`: the rule of the operator's
+    that decides so, None: the operator does.
     """
 
     id: str
@@ -446,6 +447,7 @@ class Intent:
     note: str | None = None
     fields: Mapping[str, Any] | None = None
     seen: Seen | None = None
+    policy: Clean | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

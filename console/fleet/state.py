@@ -292,6 +292,11 @@ class Trail:
         return verb(self.primitive.value, self.option_kind)
 
     @property
+    def told(self) -> str:
+        """The same with the policy that took it, where none of it was done by hand: "deny by policy machine"."""
+        return f"{self.verb} by policy {self.intent.policy}" if self.intent.policy is not None else self.verb
+
+    @property
     def active(self) -> bool:
         """Is something still expected of it?"""
         return not self.closed and (self.outcome is None or self.effect is not None)

@@ -243,6 +243,7 @@ def _intervention(event: e.Intervention, r: Reading) -> _Parts:
         "command": r.id("command", event.command),
         "option": r.an_id("option", event.option),
         "option_kind": event.option_kind,
+        "automatic": event.automatic,
         "by": by,
         "outcome": event.outcome,
     }

@@ -18,11 +18,8 @@ from console.fleet.state import Request
 from console.fleet.store import Store
 from console.fleet.views.wording import name_of
 from console.policies.rules import Asker, Does, Policy, Ruling, meant, rule, told
-from watchfloor.text import NOTHING, Clean
+from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Primitive, RequestState
-
-BY: Final = "policy "
-"""What the name of whoever decides begins with, where that is a policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +152,16 @@ class Automatic:
         return Ruling(ruling.policy, None, why=Clean(why), risks=ruling.risks)
 
 
-def policy_of(intent: Intent) -> Clean:
-    """The policy that took a decision; empty: a human did."""
-    return Clean(intent.by.removeprefix(BY)) if intent.by.startswith(BY) else NOTHING
-
-
 def _intent(request: Request, option: str, ruling: Ruling) -> Intent:
     assert ruling.policy is not None  # noqa: S101 - for the type checker
     return Intent(
         id=str(uuid4()),
         primitive=Primitive.APPROVE,
         target=request.key.owner,
-        by=f"{BY}{ruling.policy.name}",
+        by=f"policy {ruling.policy.name}",
         request=request.key.request,
         option=option,
         note=f"automatically, by policy {ruling.policy.name}",
+        policy=clean_line(ruling.policy.name),
         seen=Seen(request.digest, since_local=0, whole=True),
     )

@@ -225,7 +225,6 @@ def told(ruling: Ruling) -> Clean:
             return Clean(f"{word} automatically, by policy {name}")
 
 
-
 def meant(ruling: Ruling) -> Clean:
     """What the policy of a ruling wants done, where that is not done by itself; empty where none matches."""
     if ruling.policy is None:

@@ -293,7 +293,7 @@ class Board:
             ours = former(self._hub.fleet, shown.key)
             on_this = ours is not None and ours.intent.seen is not None and ours.intent.seen.digest == shown.digest
             leads = f"{self._keys.shown('open')} shows it"
-            self.card.card = shown.kept(made, leads, ours.verb if ours is not None and on_this else "")
+            self.card.card = shown.kept(made, leads, _decision(ours) if ours is not None and on_this else "")
             return
         if not made.open and self._asks_more(shown.key.owner):
             made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
@@ -531,3 +531,8 @@ class Board:
 
 def _touches(changes: Changes, key: RequestKey) -> bool:
     return key in changes.requests or key.owner in changes.sessions or key.source in changes.sources
+
+
+def _decision(trail: Trail) -> str:
+    """A decision that was taken here, and by whom."""
+    return f"your decision ({trail.told})" if trail.intent.policy is None else f"the decision ({trail.told})"

@@ -94,7 +94,7 @@ class Shown:
         self._counts = False
         says = f"{ASKS_ELSE}: {leads}" if made.open else f"{ASKED_ELSE}, and is over: {made.ending}; {leads}"
         if ours:
-            says = f"your decision ({ours}) was on this; {says}"
+            says = f"{ours} was on this; {says}"
         return replace(
             self._read, options=(), open=False, ending=Clean(says), deadline=Clean(""), armed=Clean(""), left_ms=0
         )

@@ -471,5 +471,8 @@ async def test_500_agents_that_ask_at_once_ring_once_and_the_inbox_is_there(desk
     print(f"500 requests: one bell, first card after {took * 1000:.0f} ms")
     assert len(rung) == 1
     assert desk.card is not None
-    await desk.press("a")
+    for _ in range(20):  # on a slow machine the card may not have been painted yet
+        await desk.press("a")
+        if desk.sent:
+            break
     assert len(desk.sent) == 1

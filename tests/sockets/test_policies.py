@@ -13,7 +13,6 @@ from console.auditing import Entry, check, entries, figures
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen, SessionKey
 from console.fleet.gate import Gated
 from console.hub import Hub
-from console.policies.automatic import policy_of
 from console.policies.rules import Does, Policy
 from tests.sockets.cli_kit import appears, hosting, writes
 from watchfloor.connector import Target
@@ -84,7 +83,7 @@ async def test_what_a_policy_approves_goes_on_by_itself_and_is_written_down_as_s
         (trail,) = hub.fleet.trails.values()
         trail = await hub.settle(trail.id, WAIT_S)
         assert (trail.outcome, trail.effect) == (OutcomeKind.APPLIED, EffectState.SEEN)
-        assert policy_of(trail.intent) == "writing"
+        assert trail.intent.policy == "writing"
     finally:
         await hub.close()
     (asked,) = _requested(tmp_path)

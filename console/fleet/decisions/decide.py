@@ -138,7 +138,8 @@ def _too_wide(fact: RequestFact, option: OptionFact) -> str:
 
 def decided_words(first: Trail, now: int) -> str:
     """Why no second decision is taken."""
-    return f"your decision is on its way already: {ago_words(first, now)}"
+    whose = "your decision" if first.intent.policy is None else "a decision"
+    return f"{whose} is on its way already: {ago_words(first, now)}"
 
 
 def undecidable(session: Session, fact: RequestFact | None) -> Refusal | None:

@@ -51,11 +51,11 @@ def ago_words(trail: Trail, now: int) -> str:
 def doubt_words(store: Store, trail: Trail, ago: str = "") -> str:
     """What is known of it, for whoever is about to decide once more. `ago`: when it was sent, such as " 0:12 ago"."""
     if trail.outcome is None or (trail.outcome is OutcomeKind.UNKNOWN and _started_anew(store, trail)):
-        return f"{trail.verb} was sent{ago}, and its host was started anew since: it may have been taken"
+        return f"{trail.told} was sent{ago}, and its host was started anew since: it may have been taken"
     if trail.outcome is OutcomeKind.UNKNOWN:
-        return f"{trail.verb} was sent{ago}, and no word came back: it may have been taken"
+        return f"{trail.told} was sent{ago}, and no word came back: it may have been taken"
     seen = "was seen" if trail.effect is EffectState.SEEN else "was not seen"
-    return f"{trail.verb} was sent{ago} and taken, its effect {seen}, and the request is still open"
+    return f"{trail.told} was sent{ago} and taken, its effect {seen}, and the request is still open"
 
 
 def sent_ago(trail: Trail, now: int) -> str:
@@ -67,7 +67,7 @@ def sent_ago(trail: Trail, now: int) -> str:
 def _words(trail: Trail, ago: str) -> str:
     sent = "on its way already" if trail.sent_at is None else f"sent{ago}"
     got = "taken, its effect is not seen yet" if trail.outcome is OutcomeKind.APPLIED else "no word yet"
-    return f"{trail.verb} {sent}, {got}"
+    return f"{trail.told} {sent}, {got}"
 
 
 def _started_anew(store: Store, trail: Trail) -> bool:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 from console.fleet.decisions.alike import identity, unknown
 from console.fleet.decisions.decide import ended
 from console.fleet.decisions.former import ago_words, standing
+from console.fleet.decisions.presence import presence_words, taken_by
 from console.fleet.decisions.risk.actions import kinds_of
 from console.fleet.decisions.risk.judged import Judged
 from console.fleet.decisions.risk.model import RiskKind, RiskLevel
@@ -43,7 +44,8 @@ class Shown(NamedTuple):
 class InboxRow:
     """One request as a line. `line` is what it asks, secrets masked; `whole`: the line shows all of that, so that it
     may be decided from here. `left_ms`: until its deadline; None: it has none. `ending`: how it ended; empty: it waits.
-    `alike`: how many that wait ask for the very same, itself among them.
+    `presence`: who else is at it; `taken`: one of them has claimed it. `alike`: how many that wait ask for the very
+    same, itself among them.
     """
 
     key: RequestKey
@@ -62,8 +64,8 @@ class InboxRow:
     left_ms: int | None
     sent: Clean
     ending: Clean
-    looking: tuple[Clean, ...]
-    claimed_by: Clean
+    presence: Clean
+    taken: bool
     marked: bool
     alike: int
 
@@ -264,8 +266,8 @@ class Inbox:
             left_ms=left_ms if request.open else None,
             sent=Clean(ago_words(first, now)) if first is not None else NOTHING,
             ending=clean_line(over.reason.removeprefix("already ")) if over is not None else NOTHING,
-            looking=request.looking,
-            claimed_by=request.claimed_by or NOTHING,
+            presence=presence_words(store, request),
+            taken=bool(taken_by(store, request)),
             marked=key in self._marks,
             alike=self._counts.get(self._identity(request) or "", 1),
         )
@@ -381,8 +383,8 @@ def _gone(key: RequestKey) -> InboxRow:
         left_ms=None,
         sent=NOTHING,
         ending=Clean("it is no longer remembered"),
-        looking=(),
-        claimed_by=NOTHING,
+        presence=NOTHING,
+        taken=False,
         marked=False,
         alike=1,
     )

@@ -12,7 +12,17 @@ from console.fleet.reseeds import reseed_word
 from console.fleet.state import Request
 from console.fleet.store import Store
 from console.fleet.transcript.prose import BodyLine, diff_lines, exact_lines, output_lines, prose_lines
-from console.fleet.views.wording import Glyphs, Tone, asked_text, clock_time, elapsed, exact_line, masked, one_line
+from console.fleet.views.wording import (
+    Glyphs,
+    Tone,
+    asked_text,
+    by_policy,
+    clock_time,
+    elapsed,
+    exact_line,
+    masked,
+    one_line,
+)
 from watchfloor.text import NOTHING, Clean, numeral, since
 
 OUTPUT_LINES: Final = 6
@@ -80,6 +90,10 @@ class Scenery:
         trail = self._store.trails.get(command) if isinstance(command, str) else None
         return trail.verb if trail is not None else None
 
+    def by_policy(self, entry: LogEntry) -> bool:
+        """Was a command taken by a rule, and not by hand?"""
+        return by_policy(self._store.trails, entry.fact.data)
+
     def flying(self, call: object) -> int | None:
         """Since when a call is in flight, as far as its source says."""
         session = self._store.sessions.get(self._key)
@@ -138,7 +152,7 @@ def one_block(entry: LogEntry, scenery: Scenery) -> Drawn:
             title = _joined(head, one_line(text))
         case "intervention":
             title = _joined(Clean(scenery.ours(data.get("command")) or head), one_line(text))
-            tone = "running"
+            label, tone = "policy" if scenery.by_policy(entry) else label, "running"
         case "reseeded":
             label, title, tone = reseed_word(data.get("mode")), one_line(text), "attention"
         case _ if kind == UNREAD:

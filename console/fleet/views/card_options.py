@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from console.fleet.decisions.decide import TOO_LARGE, option_deny, option_once, undecidable
 from console.fleet.decisions.former import standing, state_words
+from console.fleet.decisions.reach import REACH, lasts
 from console.fleet.facts import OptionFact, RequestFact
 from console.fleet.gate import Greyed, Hidden, can, unoffered
 from console.fleet.state import Request, Session
 from console.fleet.store import Store
 from console.fleet.views.wording import Tone
 from watchfloor.text import Clean, cut
-from watchfloor.words import OptionKind, Primitive, RequestKind, Then
+from watchfloor.words import OptionKind, Primitive, RequestKind, Scope, Then
 
 THEN: Mapping[Then, str] = {
     Then.CONTINUES: "the turn goes on",
@@ -23,6 +25,14 @@ THEN: Mapping[Then, str] = {
 }
 
 
+_FEW = 2
+"""Options that stand on the card by their words, besides those with a key of their own."""
+_DOES: Mapping[OptionKind, str] = {
+    OptionKind.ALLOW: "allow",
+    OptionKind.DENY: "deny",
+    OptionKind.EDIT: "edit",
+    OptionKind.ANSWER: "answer",
+}
 _MATCHED = 90
 """Characters of what a grant matches that stand on the card."""
 
@@ -97,7 +107,7 @@ def _approval(fact: RequestFact, make: _Maker) -> tuple[CardOption, ...]:
     if fact.too_large:
         rest = [o for o in rest if o.kind is OptionKind.DENY]
     if rest:
-        options.append(make("options", "More", "; ".join(_named(o, fact) for o in rest)))
+        options.append(make("options", "More", _rest(rest, fact)))
     if deny is not None:
         options.append(make("deny", "Deny", f"{_denied(deny)}{_called(deny, fact)}"))
         options.append(make("deny_reason", "Deny with a reason", "the agent is told why"))
@@ -115,6 +125,18 @@ def _called(option: OptionFact, fact: RequestFact) -> str:
     plain = {"allow", "allow once", "approve", "approve once", "deny", "yes", "no", "reject", "decline"}
     quoted = "" if option.label.casefold() in plain else f'; the source calls it "{option.label}"'
     return f"{quoted}; {option.note}" if option.note else quoted
+
+
+def _rest(rest: Sequence[OptionFact], fact: RequestFact) -> str:
+    """What else is offered: each by its words where they are few; else how many of each kind, and how far they reach at
+    most, for a card is there for what is decided. All of each stands where it is taken."""
+    if len(rest) <= _FEW:
+        return "; ".join(_named(o, fact) for o in rest)
+    kinds = Counter(o.kind for o in rest)
+    said = [f"{count} that {_DOES[kind]}" for kind in OptionKind if (count := kinds[kind])]
+    widest = max(rest, key=lambda o: (o.persists, list(Scope).index(o.scope)))
+    reach = f"; at most {REACH[widest.scope]}{', for good' if widest.persists else ''}" if lasts(widest) else ""
+    return f"{len(rest)} options: {', '.join(said)}{reach}; each is listed with what it grants"
 
 
 def _named(option: OptionFact, fact: RequestFact) -> str:

@@ -108,10 +108,8 @@ def told(inbox: Inbox, now: int) -> tuple[Segment, ...]:
         said.append((row.risk, _TONES[row.level]))
     if row.unknown:
         said.append((row.unknown, "attention"))
-    if row.claimed_by:
-        said.append((Clean(f"claimed by {row.claimed_by}"), "attention"))
-    if row.looking:
-        said.append((Clean(f"{', '.join(row.looking)} {'looks' if len(row.looking) == 1 else 'look'} at it"), "quiet"))
+    if row.presence:
+        said.append((row.presence, "attention" if row.taken else "quiet"))
     if row.deadline:
         said.append((row.deadline, "attention" if _soon(row) else "quiet"))
     return tuple(said)

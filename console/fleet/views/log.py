@@ -16,6 +16,7 @@ from console.fleet.views.wording import (
     Glyphs,
     Tone,
     asked_text,
+    by_policy,
     clock_time,
     elapsed,
     exact_line,
@@ -52,8 +53,6 @@ _PROSE: Final = frozenset({"message", "reasoning", "plan", "progress", "notice",
 _QUIET: Final = frozenset({"reasoning", "tool_output", "lifecycle", "progress", "raw", "unknown", "child", "plan"})
 _OUTPUT: Final = frozenset({"tool_result", "diff", "raw", "unknown"})
 """Of these a line holds the first one, and says how many more there are."""
-BY_POLICY: Final = "policy "
-"""With this begins by whom a command is that no human gave."""
 _PLAIN_HEAD: Final = frozenset({"assistant", "user", "operator", "system", "stdout", "message"})
 """Labels that the kind of the line tells already."""
 
@@ -131,8 +130,9 @@ class SessionLog:
         return entry.fact.head
 
     def _kind(self, entry: LogEntry, kind: str) -> Clean:
-        trail = self._store.trails.get(entry.fact.data.get("command", "")) if kind == "intervention" else None
-        return Clean("policy") if trail is not None and trail.intent.by.startswith(BY_POLICY) else _kind(entry, kind)
+        if kind == "intervention" and by_policy(self._store.trails, entry.fact.data):
+            return Clean("policy")
+        return _kind(entry, kind)
 
     def whole(self, i: int, /) -> Clean:
         """All that line `i` stands for, line breaks kept: its label and its text, secrets masked."""

@@ -42,7 +42,7 @@ def trail_segment(trail: Trail, tz: tzinfo | None = None) -> Segment:
     if trail.effect is not None:
         word, tone = _EFFECT[trail.effect]
         steps.append(f"{word}: {trail.effect_text}" if trail.effect_text else word)
-    return Clean(f"{trail.verb}: {', '.join(steps)}"), tone
+    return Clean(f"{trail.told}: {', '.join(steps)}"), tone
 
 
 _SHORT: dict[EffectState, str] = {
@@ -66,4 +66,4 @@ def trail_brief(trail: Trail) -> Segment:
         word, why = "no word yet", ""
     else:
         word, why = trail.outcome.value.replace("_", " "), trail.reason
-    return Clean(f"{trail.verb}: {word}: {why}" if why else f"{trail.verb}: {word}"), tone
+    return Clean(f"{trail.told}: {word}: {why}" if why else f"{trail.told}: {word}"), tone

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from console.fleet.facts import NO_TIME, SessionKey
-from console.fleet.state import Request, Session
+from console.fleet.state import Request, Session, Trail
 from watchfloor.text import NOTHING, Clean, clean_line, redact, since
 from watchfloor.words import Lifecycle
 
@@ -101,6 +101,12 @@ def asked_text(request: Request) -> Clean:
     if fact.fields:
         return fact.fields[0].label
     return one_line(fact.about) if fact.about else Clean(f"a request without a text ({fact.kind.value})")
+
+
+def by_policy(trails: Mapping[str, Trail], data: Mapping[str, Any]) -> bool:
+    """Was the command of an event taken by a rule and not by hand? Its host says so; of an older one we know it."""
+    trail = trails.get(data.get("command", ""))
+    return bool(data.get("automatic")) or (trail is not None and trail.intent.policy is not None)
 
 
 def short_count(n: int) -> Clean:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from console.fleet.facts import RequestKey, Seen
 from console.fleet.views.card import Card, card
-from tests.unit.fleet.scripted import ALWAYS, DENY, ScriptedHost
+from tests.unit.fleet.scripted import ALLOW, ALWAYS, DENY, ScriptedHost
 from tests.unit.fleet.viewing import KEYS, card_of
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
-from watchfloor.words import Contact, OptionKind
+from watchfloor.words import Contact, OptionKind, Scope
 
 
 def choices(made: Card) -> list[tuple[str, str, bool]]:
@@ -42,6 +42,22 @@ def test_keys_that_do_not_exist_are_not_drawn_as_if_they_did(host: ScriptedHost)
     made = card_of(host, host.ask(options=(ALWAYS,)))
     assert choices(made) == [("a", "Approve once", False), ("A", "More", True), ("d", "Deny", False)]
     assert made.options[2].note == "it offers no option to deny"
+
+
+def test_many_options_are_counted_and_not_spelled_out_below_the_action(host: ScriptedHost) -> None:
+    host.session("s1")
+    wide = [
+        m.Option(id=f"o{n}", label=f"Always allow {n} " + "and so on " * 20, kind=OptionKind.ALLOW, scope=scope)
+        for n, scope in enumerate((Scope.SESSION, Scope.WORKSPACE, Scope.AGENT, Scope.TURN))
+    ]
+    never = m.Option(id="never", label="Never", kind=OptionKind.DENY, scope=Scope.GLOBAL, persists=True)
+    made = card_of(host, host.ask(options=(ALLOW, *wide, never, DENY)))
+    (more,) = [option for option in made.options if option.label == "More"]
+    assert more.note == (
+        "5 options: 4 that allow, 1 that deny; at most everywhere, for good; each is listed with what it grants"
+    )
+    few = card_of(host, host.ask("r2", options=(ALLOW, *wide[:2], DENY)))
+    assert next(option.note for option in few.options if option.label == "More").count("Always allow") == 2
 
 
 def test_the_words_of_the_source_are_quoted(host: ScriptedHost) -> None:

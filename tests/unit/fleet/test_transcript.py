@@ -217,6 +217,9 @@ def test_every_kind_of_event_has_a_block_of_its_own() -> None:
         {"kind": "raw", "data": {"a": 1}},
     )
     assert kinds(made) == ["thinks", "plan", "progress", "mail", "state", "child", "by hand", "clear", "raw"]
+    _, ruled = told({"kind": "intervention", "primitive": "approve", "command": "x", "by": "ann", "outcome": "applied",
+                     "automatic": True})  # fmt: skip
+    assert kinds(ruled) == ["policy"]
     plan, mail = made.block(1), made.block(3)
     assert [text[2:] for text in body(plan)] == ["a (done)", "b (open)"]
     assert (mail.title, mail.tail) == ("#1  answers #0", "queued consumed")
@@ -389,8 +392,8 @@ def test_mail_is_told_by_its_refs_with_delivery_and_reply() -> None:
         {"kind": "mail", "ref": "#1", "state": "consumed"},
     )
     said = details(host)
-    assert "mail|#1 consumed, queued, from ann: first" in said
-    assert "#2 sent, answers #1: second" in said
+    assert "mail|#2 sent, answers #1: second" in said
+    assert "#1 consumed, queued, from ann: first" in said
 
 
 def test_children_and_attempts_are_listed() -> None:

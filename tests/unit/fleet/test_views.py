@@ -14,13 +14,13 @@ from console.fleet.views.card import card
 from console.fleet.views.facts import fact_rows
 from console.fleet.views.log import SessionLog
 from console.fleet.views.status import status
-from console.fleet.views.trail import trail_segment
+from console.fleet.views.trail import trail_brief, trail_segment
 from console.fleet.views.wording import clock_time, short_count
 from tests.unit.fleet.scripted import ALLOW, ScriptedHost
 from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, roster
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
-from watchfloor.text import clean_line, is_plain
+from watchfloor.text import Clean, clean_line, is_plain
 from watchfloor.words import Contact, OptionKind, OutcomeKind, Primitive, RequestKind
 from widgets.card_view import CardView
 from widgets.event_log import LogLines
@@ -103,11 +103,15 @@ def test_lines(host: ScriptedHost) -> None:
 
 def test_what_a_policy_decided_was_not_done_by_hand(host: ScriptedHost) -> None:
     host.session("s1")
-    trail = host.go(host.intent(Primitive.PAUSE, "s1", by="policy no-force"))
+    trail = host.go(host.intent(Primitive.PAUSE, "s1", policy=Clean("no-force")))
     taken = {"kind": "intervention", "primitive": "pause", "by": "root", "outcome": "applied"}
     host.events("s1", {**taken, "command": trail.id}, {**taken, "command": "other"})
     view = log(host)
     assert [view.line(at).kind for at in range(2)] == ["policy", "by hand"]
+    # Whose host tells it to everybody, other consoles know it as well.
+    host.events("s1", {**taken, "command": "third", "automatic": True})
+    assert log(host).line(2).kind == "policy"
+    assert trail_brief(trail)[0].startswith("pause by policy no-force: ")
 
 
 def test_who_decided_what_is_told_by_its_kind(host: ScriptedHost) -> None:

@@ -33,7 +33,7 @@ WHOLE: Final[dict[str, dict[str, Any]]] = {
     "reseed": {"mode": "clear", "to": "#1", "text": "x"},
     "fork": {"name": "again"},
     "budget": {"tokens": 5, "turns": 5},
-    "approve": {"request": "r1", "option": "yes", "digest": "sha256:0", "note": "x"},
+    "approve": {"request": "r1", "option": "yes", "digest": "sha256:0", "note": "x", "automatic": False},
     "answer": {"request": "r1", "digest": "sha256:0", "option": "yes", "text": "x", "fields": {"a": 1}},
     "notify": {"subscriber": "s2", "on": ["idle"]},
     "act": {"act": "x", "fields": {"a": 1}},

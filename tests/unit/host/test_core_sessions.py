@@ -8,7 +8,7 @@ from tests.unit.host.glass import OBSERVER, Glass
 from tests.unit.host.puppet import FULL, approval
 from watchfloor.host.clients.roster import supported
 from watchfloor.host.principals import Principal
-from watchfloor.protocol.events import Message, RequestOpened
+from watchfloor.protocol.events import Intervention, Message, RequestOpened
 from watchfloor.protocol.frames import (
     Beat,
     Error,
@@ -219,6 +219,26 @@ def test_the_state_is_the_last_word_only_where_nothing_else_was_said() -> None:
     glass.tick(1_000)
     # A failure tells its request, its state and its mail how they ended; who decided is still worth more.
     assert last_of(glass, "g") == ("request_resolved", "denied by c (unverified)")
+
+
+def test_what_was_asked_is_not_the_last_word_once_it_is_decided_and_a_rule_is_told_from_a_hand() -> None:
+    glass = Glass()
+    session = glass.add()
+    glass.connect("c")
+    request = glass.ask("s1", approval(session))
+    glass.watch("c")
+    glass.flush()
+    glass.frames("c")
+    approve = {"primitive": "approve", "request": "r1", "option": "no", "digest": request.digest, "automatic": True}
+    glass.command("c", "s1", approve)
+    glass.flush()
+    told = [changed(frame)["last"] for frame in glass.of("c", Sessions) if "last" in changed(frame)]
+    assert [getattr(last, "kind", "") for last in told] == ["request_resolved"], "within the same second"
+    decision = glass.of("c", RequestFrame)[-1].request.decision
+    assert decision is not None
+    assert decision.automatic
+    taken = [event for event in glass.events("c") if isinstance(event, Intervention) and event.primitive == "approve"]
+    assert [event.automatic for event in taken] == [True]
 
 
 def test_what_is_asked_by_arguments_alone_is_named_as_well() -> None:

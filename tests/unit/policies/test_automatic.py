@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from console.fleet.facts import RequestKey
 from console.fleet.gate import Gated, gate
-from console.policies.automatic import Automatic, Decided, policy_of
+from console.policies.automatic import Automatic, Decided
 from console.policies.rules import Does, Policy
 from tests.unit.fleet.scripted import ScriptedHost
 
@@ -36,7 +36,7 @@ def test_a_decision_names_the_text_that_was_looked_at_and_passes_the_gate(host: 
     gated = gate(host.fleet, decided.intent, host.now)
     assert isinstance(gated, Gated)
     assert (gated.digest, gated.option and gated.option.id) == (host.request(key).digest, "yes")
-    assert policy_of(decided.intent) == "tests"
+    assert decided.intent.policy == "tests"
     assert decided.intent.note == "automatically, by policy tests"
     assert decided.audited == {"automatic": True, "policy": "tests", "risks": None}
 

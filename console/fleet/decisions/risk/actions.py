@@ -12,7 +12,7 @@ from console.fleet.decisions.risk import texts
 from console.fleet.decisions.risk.calls import Locate, base, words_of
 from console.fleet.decisions.risk.model import Risk, RiskKind, RiskLevel, risk
 from console.fleet.decisions.risk.places import outside, secret
-from console.fleet.decisions.risk.rules import code_risks, shell_risks, written_risks
+from console.fleet.decisions.risk.rules import UNJUDGED, code_risks, shell_risks, written_risks
 from console.fleet.decisions.risk.shell import Budget, Word
 from console.fleet.facts import ActionFact, RequestFact
 from watchfloor.text import Clean
@@ -32,6 +32,9 @@ PATH_KEYS: Final = words_of(
     " new_path old_path notebook_path uri source_path"
 )
 _FOLDER_KEYS: Final = frozenset(("cwd", "workdir", "working_directory", "work_dir"))
+_END: Final = 4_000
+"""Characters at the end of a text that are judged in any case."""
+_BREAK = re.compile(r"[\s;&|]")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*+:)?|[\[\]{}]', re.DOTALL)
 _PIECE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))|[^\\]+", re.DOTALL)
 _UNESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -72,6 +75,8 @@ def action_risks(action: ActionFact, workspace: str | None) -> tuple[Risk, ...]:
     found += texts.disguises(shown, action.hidden)
     found += texts.secrets(shown)
     found += _action(action, workspace)
+    if any(one.rule == "unjudged" for one in found):
+        found += _end(str(action.text), str(action.cwd) if action.cwd else workspace, workspace)
     found += _diff(action, workspace)
     kept: dict[tuple[str, int, int], Risk] = {}
     for one in found:
@@ -104,6 +109,15 @@ def _action(action: ActionFact, workspace: str | None) -> Iterator[Risk]:
             yield from shell_risks(part, at, workspace, cwd, budget)
 
 
+def _end(text: str, cwd: str | None, workspace: str | None) -> Iterator[Risk]:
+    """What is risky at the end of a text that is too long to be judged, where harm is hidden: read from the middle of
+    it, and so without knowing what it stands in."""
+    begin = max(0, len(text) - _END)
+    if begin and (parts := _BREAK.search(text, begin)) is not None:
+        begin = parts.end()
+    yield from shell_risks(text[begin:], _shifted(begin), workspace, cwd, Budget())
+
+
 def _parts(text: str) -> Iterator[tuple[int, int, bool]]:
     """The text, and the arguments behind it, where it has them. What could be either is read as both."""
     at = 0 if _ARGUMENTS.match(text) else text.find("\n{") + 1
@@ -131,7 +145,7 @@ def _arguments(
     listed: list[Word] | None = None
     for match in _STRING.finditer(text):
         if not budget.spend():
-            yield risk("unjudged", "has too many parts to be judged to its end", (0, 0))
+            yield risk("unjudged", UNJUDGED, (0, 0))
             return
         if match[0] in ("]", "}", "{", "["):
             if listed:

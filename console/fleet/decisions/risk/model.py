@@ -91,7 +91,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "spelled-out": Rule(_G),
         "decoded-and-run": Rule(_G),
         "program-in-variable": Rule(_G),
-        "unjudged": Rule(RiskKind.UNJUDGED, RiskLevel.MEDIUM),
+        "unjudged": Rule(RiskKind.UNJUDGED, RiskLevel.HIGH),
     }
 )
 

@@ -21,7 +21,7 @@ from console.fleet.decisions.risk.calls import (
 )
 from console.fleet.decisions.risk.model import Risk, risk
 from console.fleet.decisions.risk.places import absolute, outside, secret, starts_things, system, throwaway
-from console.fleet.decisions.risk.shell import Budget, Word
+from console.fleet.decisions.risk.shell import STEPS, Budget, Word
 from console.fleet.decisions.risk.table import table_risks
 
 _OfCall: TypeAlias = Callable[[Call], Iterator[Risk]]
@@ -46,6 +46,11 @@ _EVERYTHING: Final = frozenset(("/", "/*", "~", "~/", "~/*", "$HOME", "$HOME/", 
 _WIDE_OPEN = re.compile(r"^0?[0-7]?[0-7][0-7][267]$|^(?:[augo]*o[augo]*|a)?\+[rx]*w[rwx]*$")
 _SET_ID = re.compile(r"^[2467]\d{3}$|^[ugoa]*\+[rwx]*s")
 _IN_CLUSTER = re.compile(r"-[A-Za-z]+$")
+
+
+UNJUDGED: Final = (
+    f"not judged to its end: more than {STEPS:,} parts, or nested too deeply; what is there may be anything"
+)
 
 
 def shell_risks(text: str, locate: Locate, workspace: str | None, cwd: str | None, budget: Budget) -> Iterator[Risk]:
@@ -73,7 +78,7 @@ def shell_risks(text: str, locate: Locate, workspace: str | None, cwd: str | Non
             if call.program in ("echo", "printf", "cat"):
                 yield from _statements(call)
     if not judged:
-        yield risk("unjudged", "too long, or nested too deeply, to be judged to its end", (0, 0))
+        yield risk("unjudged", UNJUDGED, (0, 0))
 
 
 # --- files ---------------------------------------------------------------------------------

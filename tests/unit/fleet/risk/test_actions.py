@@ -178,6 +178,12 @@ def test_harm_at_the_end_of_a_long_text_is_found() -> None:
 def test_what_is_too_long_to_be_judged_is_said_to_be() -> None:
     command = "a;" * 50_000 + "rm -rf data"
     assert "unjudged" in rules(command)
+    assert pointed(command, "delete-tree") == "rm -rf data", "its end is judged in any case"
+    arguments = json.dumps({"command": "a;" * 50_000 + "rm -rf data"})
+    assert pointed(arguments, "delete-tree").startswith("rm -rf data")
+    found = next(one for one in action_risks(action(command), None) if one.rule == "unjudged")
+    assert found.level is RiskLevel.HIGH
+    assert "10,000 parts" in found.reason
     assert "unjudged" in rules("$(" * 30 + "rm -rf x")
 
 

@@ -247,7 +247,8 @@ class Intervention(Event):
     """A command that a host has taken, with its outcome: the trail that every operator sees.
 
     A decision names the option that it took, and whether that allows, denies or answers: `approve` covers all options
-    of an approval. Both are absent where the request has no such option.
+    of an approval. Both are absent where the request has no such option. `automatic`: a rule took it, and
+    nobody by hand.
     """
 
     kind: Literal["intervention"] = "intervention"
@@ -257,6 +258,7 @@ class Intervention(Event):
     outcome: Annotated[OutcomeKind, lenient(OutcomeKind, OutcomeKind.UNKNOWN)]
     option: str | None = None
     option_kind: OptionKind | None = None
+    automatic: bool = False
     reason: str | None = None
     info: Annotated[JsonObject, Field(default_factory=dict)]
 

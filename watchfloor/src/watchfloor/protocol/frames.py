@@ -135,13 +135,17 @@ class DoBudget(Tagged):
 
 
 class DoApprove(Tagged):
-    """Take an allow, deny or edit option of an approval. `digest` is what the client computed from what it showed."""
+    """Take an allow, deny or edit option of an approval. `digest` is what the client computed from what it showed.
+
+    `automatic`: a rule of the operator's took it, and nobody has read it.
+    """
 
     primitive: Literal["approve"] = "approve"
     request: str
     option: str
     digest: str
     note: str | None = None
+    automatic: bool = False
 
 
 class DoAnswer(Tagged):

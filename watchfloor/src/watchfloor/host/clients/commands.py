@@ -179,7 +179,8 @@ def _decision(command: Command, core: HostedSession) -> dict[str, object]:
         return {}
     option = core.requests.option(do.request, do.option)
     if option is not None:
-        return {"option": option.id, "option_kind": option.kind}
+        automatic = isinstance(do, DoApprove) and do.automatic
+        return {"option": option.id, "option_kind": option.kind, **({"automatic": True} if automatic else {})}
     answers = isinstance(do, DoAnswer) and do.option is None
     return {"option_kind": OptionKind.ANSWER} if answers else {}
 

@@ -12,7 +12,7 @@ from watchfloor.host.log.events import EventLog
 from watchfloor.host.sessions.hosted import HostedSession
 from watchfloor.host.sessions.operations import SUPPORTED
 from watchfloor.host.wire import sound
-from watchfloor.protocol.events import Delta, Event, Intervention, LifecycleChanged, Mail
+from watchfloor.protocol.events import Delta, Event, Intervention, LifecycleChanged, Mail, RequestResolved
 from watchfloor.protocol.lines import event_line
 from watchfloor.protocol.model import (
     Capabilities,
@@ -59,6 +59,8 @@ class Entry:
         """Events were logged: what of them shows in the summary."""
         self.slow |= {"head", "last"}
         named = False
+        if any(isinstance(event, RequestResolved) for event in events):
+            self.slow_at = 0  # what it asked for is not the last word any more
         for event in reversed(events):
             aside = _is_aside(event)
             if isinstance(event, Delta) or (aside and (self.said or named)):

@@ -188,7 +188,8 @@ class Requests:
         if isinstance(option, Rejected):
             return option
         assert option is not None  # noqa: S101 - an approval is always decided by an option
-        return self._decide(self._open[do.request], option, option.kind, by, now, note=do.note)
+        entry = self._open[do.request]
+        return self._decide(entry, option, option.kind, by, now, note=do.note, automatic=do.automatic)
 
     def answer(self, do: DoAnswer, by: str, now: int) -> Taken | Rejected:
         """Answer a question by an option, in words, or by its fields."""
