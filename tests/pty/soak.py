@@ -33,8 +33,8 @@ from tests.pty.test_journal import stats
 from watchfloor.testing.fault_proxy import FaultProxy, Faults
 
 FAULTS: Final = Faults(cut_after=(20_000, 80_000), duplicate=0.02, reorder=0.05)
-"""A cut every twenty seconds or so at the usual rate: one that comes sooner than ten seconds counts as a host that hangs up,
-and the console would wait longer each time."""
+"""At the usual rate a cut every twenty seconds or so: a connection that ends before ten seconds counts as one to a host
+that hangs up, and the console would wait longer each time."""
 SLOPE_MB: Final = 40.0
 """Megabytes by which it may differ at the end: what the allocator keeps back differs by more than nothing."""
 
