@@ -20,6 +20,7 @@ from console.fleet.from_source import numbers_itself
 from console.fleet.state import Session
 from console.fleet.store import Store
 from watchfloor.text import Clean, numeral
+from watchfloor.words import WENT_BACK
 
 TAKEN_OVER: Final = frozenset(
     {
@@ -66,7 +67,7 @@ def summary(store: Store, fact: SummaryFact, now: int, changes: Changes) -> None
         changes.structure = True
         store.touched.update(store.active)  # it may be what a fork made
     if "epoch" in fields:
-        _begin(store, session, fields["epoch"], now, changes)
+        _begin(store, session, fields["epoch"], now, changes, fields.get("head", 0))
     for name, value in fields.items():
         if name in TAKEN_OVER:
             setattr(session, name, value)
@@ -157,9 +158,15 @@ def hole(store: Store, fact: HoleFact, now: int, changes: Changes) -> None:
 def kept(store: Store, fact: KeptFact, now: int, changes: Changes) -> None:
     """What is on the disk counts as received. That of another epoch is another log."""
     session = store.sessions.get(fact.key)
-    if session is None or session.track.epoch != fact.epoch:
+    if session is None:
         return
     track = session.track
+    if track.epoch != fact.epoch:
+        if _is_older(track.epoch, fact.epoch) and fact.kept and not session.log.end:
+            before = session.log.first, session.log.end
+            _tell_back(store, session, fact.kept[-1][1], track.named, now)
+            store.note_log(session, before, changes)
+        return
     for first, last in fact.kept:
         track.kept.add_range(first, last)
     for first, last in fact.gone:
@@ -193,19 +200,32 @@ def _of_now(store: Store, session: Session, epoch: str, now: int, changes: Chang
     return True
 
 
-def _begin(store: Store, session: Session, epoch: str, now: int, changes: Changes) -> None:
+def _begin(store: Store, session: Session, epoch: str, now: int, changes: Changes, head: int = 0) -> None:
     track = session.track
     if epoch == track.epoch:
         return
     before = session.log.first, session.log.end
-    held = track.received.high
+    held, older = track.received.high, _is_older(epoch, track.epoch)
     track.begin(epoch)
     if before[0] == before[1] and not held:
         return
     session.log.clear()
-    told = f"another log begins here: the one before was known up to event {numeral(held)}"
-    session.log.tell(Clean(told), _there(store, session, now))
+    if older:
+        _tell_back(store, session, held, head, now)
+    else:
+        told = f"another log begins here: the one before was known up to event {numeral(held)}"
+        session.log.tell(Clean(told), _there(store, session, now))
     store.note_log(session, before, changes)
+
+
+def _is_older(epoch: str, before: str) -> bool:
+    """Is it an older state of the log that there was before?"""
+    return WENT_BACK in epoch and epoch.partition(WENT_BACK)[0] == before.partition(WENT_BACK)[0]
+
+
+def _tell_back(store: Store, session: Session, held: int, head: int, now: int) -> None:
+    told = f"its log went back from {numeral(held)} to {numeral(head)}: it is told anew from here"
+    session.log.tell(Clean(told), _there(store, session, now))
 
 
 def _went_back(store: Store, session: Session, head: int, now: int, changes: Changes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,9 +23,11 @@ from watchfloor.errors import ConnectionLost
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
+from watchfloor.host.log.events import EventLog
+from watchfloor.host.log.sqlite import SqliteLog
 from watchfloor.host.serving.server import Host, wall_clock
 from watchfloor.protocol.events import Event, RequestOpened
-from watchfloor.protocol.frames import Events
+from watchfloor.protocol.frames import DoSend, Events
 from watchfloor.protocol.model import FieldType, FormField
 from watchfloor.words import Continuity, Primitive
 
@@ -52,8 +55,8 @@ async def talks(run: Run, mail: tuple[MailItem, ...]) -> str:
 
 
 @asynccontextmanager
-async def hosting(lines: int = 30) -> AsyncIterator[Host]:
-    async with Host(name="busy", heartbeat_s=0.2) as host:
+async def hosting(lines: int = 30, log: EventLog | None = None) -> AsyncIterator[Host]:
+    async with Host(name="busy", heartbeat_s=0.2, log=log) as host:
         host.add(FunctionHarness(talks), name="talker", id="talker", text=str(lines))
         await host.serve()
         await host.wait("talker")
@@ -110,6 +113,13 @@ def said(host: Host, text: str) -> int:
     """How often an agent has said something with this in it."""
     events = host.core.log.read("talker", after=0, limit=100_000)
     return sum(text in (getattr(event, "text", None) or "") for event in events)
+
+
+async def talked(host: Host, lines: int) -> None:
+    """Let the agent say so many lines, unless it has."""
+    if not said(host, f"line {lines - 1}"):
+        assert host.command("talker", DoSend(text=str(lines))).applied
+    await until(lambda: said(host, f"line {lines - 1}"))
 
 
 def kept(folder: Path, host: Host) -> list[Event]:
@@ -178,6 +188,45 @@ async def test_a_hole_in_the_journal_is_filled_when_the_console_starts_again(tmp
             await second.whole(host)
         assert kept(tmp_path, host) == whole
         assert second.hub.fleet.sessions[KEY].track.epoch == epoch
+
+
+async def test_a_host_that_was_restored_from_a_backup_is_not_taken_for_what_it_was(tmp_path: Path) -> None:
+    """Its log has the same epoch, ends sooner, and goes on with numbers that others had."""
+    log, backup = tmp_path / "host.db", tmp_path / "backup.db"
+    async with hosting(5, SqliteLog(log)) as host:
+        await talked(host, 5)
+    shutil.copy(log, backup)
+    made = Console(tmp_path)
+    try:
+        async with hosting(20, SqliteLog(log)) as host:
+            await talked(host, 20)
+            made.hub.start([Target(name="local", url=host.url, user="ann")])
+            await made.whole(host)
+            before = host.core.log.head("talker")
+        shutil.copy(backup, log)
+        async with hosting(7, SqliteLog(log)) as host:
+            await talked(host, 7)
+            made.hub.replace(Target(name="local", url=host.url, user="ann"))
+            await made.until(lambda: made.hub.fleet.sessions[KEY].track.epoch.endswith("(went back 1)"))
+            await made.whole(host)
+            head = host.core.log.head("talker")
+            assert head < before
+            shown = [str(entry.text) for entry in made.hub.fleet.sessions[KEY].log.entries()]
+            assert f"its log went back from {before} to" in shown[0]
+            told = host.core.log.read("talker", after=0, limit=1_000)
+            assert len(shown) == 1 + len(told)
+            epoch = host.core.log.epoch("talker")
+            await made.hub.close()
+            store = Store(tmp_path / "journal.db")
+            assert len(store.events("local", "talker", epoch)) == before, "what it had before is not overwritten"
+            assert store.events("local", "talker", f"{epoch} (went back 1)") == told
+            store.close()
+            # A console that starts now goes on there.
+            async with console(host, tmp_path) as later:
+                await later.whole(host)
+                assert later.received == []
+    finally:
+        await made.hub.close()
 
 
 async def test_what_had_no_room_is_asked_for_as_soon_as_there_is_some(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from watchfloor.protocol.frames import (
     Events,
     Frame,
     Gone,
+    History,
     HostInfo,
     Lagged,
     Outcome,
@@ -325,6 +327,70 @@ def test_a_log_that_was_rolled_back_is_resumed_by_what_it_says_of_its_sessions()
     assert connect(core, pos=2) == [{"type": "watch", "session": "*", "after": place}]
     feed(core, Watching(session="*", from_pos=0, through=2), events([1], epoch="f"))
     assert core.pos == 1
+
+
+@pytest.mark.parametrize("again", ["by another instance", "by another console"])
+def test_a_log_of_the_same_epoch_that_ends_sooner_is_read_anew_as_another_one(again: str) -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2, 3]), Events(session="other", epoch="e", events=[event(4, seq=1)]))
+    if again == "by another console":
+        core = ClientCore(replace(TARGET, places={"s": ("e", 3), "other": ("e", 1)}))
+    connect(core, pos=2, instance="two")
+    [told] = feed(core, Sessions(sessions=(summary("s", "e", 2), summary("other", "e", 1))))
+    ours = "e (went back 1)"
+    assert isinstance(told, Received)
+    assert isinstance(told.frame, Sessions)
+    assert [one.epoch for one in told.frame.sessions] == [ours, "e"]
+    # Everything of it is wanted, of the others only what follows; the host hears its epoch as it calls it.
+    places = {"s": {"epoch": "e", "seq": 0}, "other": {"epoch": "e", "seq": 1}}
+    assert sent(core) == [{"type": "watch", "session": "*", "after": places}]
+    # The first watch is answered before the second one.
+    feed(core, Watching(session="*", from_pos=2, through=2), Watching(session="*", from_pos=0, through=2))
+    [arrival] = feed(core, events([1, 2, 3]))
+    assert isinstance(arrival, Received)
+    assert isinstance(arrival.frame, Events)
+    assert (arrival.frame.epoch, arrival.raw) == (ours, None)
+    assert core.pos == 3
+    asked = json.loads(core.outgoing(History(id="h", session="s", epoch=ours, before=3)))
+    assert asked["epoch"] == "e"
+    feed(core, Lagged(session="s", epoch="e", from_seq=3, to_seq=5))
+    assert [frame["epoch"] for frame in sent(core)] == ["e"]
+    # It goes back once more, and is another one once more; where it stands as it was, it is the same.
+    connect(core, pos=1, instance="three")
+    [told] = feed(core, Sessions(sessions=(summary("s", "e", 1),)))
+    assert isinstance(told, Received)
+    assert isinstance(told.frame, Sessions)
+    assert told.frame.sessions[0].epoch == "e (went back 2)"
+    feed(core, Watching(session="*", from_pos=0, through=1), Watching(session="*", from_pos=0, through=1))
+    feed(core, events([1]))
+    assert connect(core, pos=1, instance="three") == [{"type": "watch", "session": "*", "after": 1}]
+
+
+def test_a_head_that_is_told_late_is_no_log_that_went_back() -> None:
+    core = ClientCore(TARGET)
+    connect(core)
+    feed(core, events([1, 2, 3]))
+    connect(core, pos=3)
+    [told] = feed(core, Sessions(sessions=(summary("s", "e", 2),)))
+    assert isinstance(told, Received)
+    assert isinstance(told.frame, Sessions)
+    assert told.frame.sessions[0].epoch == "e"
+    assert sent(core) == []
+
+
+def test_a_watched_session_whose_log_went_back_is_read_anew() -> None:
+    core = ClientCore(replace(TARGET, record=Record.WATCHED))
+    connect(core)
+    core.outgoing(Watch(session="s", start="start"))
+    feed(core, events([1, 2, 3]))
+    connect(core, pos=2, instance="two")
+    feed(core, Sessions(sessions=(summary("s", "e", 2),)))
+    assert sent(core) == [{"type": "watch", "session": "s", "start": "start"}]
+    [arrival] = feed(core, events([1]))
+    assert isinstance(arrival, Received)
+    assert isinstance(arrival.frame, Events)
+    assert arrival.frame.epoch == "e (went back 1)"
 
 
 def test_a_watched_session_is_watched_again_after_what_was_received() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.fleet.apply import Fleet
-from console.fleet.facts import SessionKey
+from console.fleet.facts import KeptFact, SessionKey
 from console.fleet.state import Session
 from console.fleet.views.facts import fact_rows
 from console.intake import Intake
@@ -70,6 +70,27 @@ def test_the_same_log_that_ends_sooner_is_no_longer_believed_to_be_whole() -> No
     console.takes(sessions(summary("s1", head=12)))
     assert console.told()[-1] == "its log went back from 20 to 12: what follows may be other than what is here"
     assert console.continuity() == "gap of unknown size"
+
+
+def test_a_log_that_went_back_is_told_anew_and_its_numbers_are_shown_again() -> None:
+    console = grown(20)
+    console.connects()
+    console.takes(sessions(summary("s1", epoch="e (went back 1)", head=2)))
+    anew = batch(message(1), message(2), message(3, text="another third one"))
+    console.takes(anew.replace(b'"epoch": "e"', b'"epoch": "e (went back 1)"'))
+    assert console.told() == [
+        "its log went back from 20 to 2: it is told anew from here", "hello", "hello", "another third one",
+    ]  # fmt: skip
+    assert console.continuity() == "whole"
+
+
+def test_a_log_that_went_back_while_the_console_was_closed_says_so() -> None:
+    console = Console()
+    console.takes(sessions(summary("s1", epoch="e (went back 1)", head=2)))
+    console.fleet.apply([KeptFact(KEY, "e", ((1, 20),), ())], NOW)
+    assert console.told() == ["its log went back from 20 to 2: it is told anew from here"]
+    console.fleet.apply([KeptFact(KEY, "other", ((1, 20),), ())], NOW)
+    assert len(console.told()) == 1
 
 
 def test_a_log_that_stands_or_grows_is_the_same() -> None:

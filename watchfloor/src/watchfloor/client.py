@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from watchfloor.branches import Branches
 from watchfloor.connector import Arrival, Received, Record, Target, Unreadable
 from watchfloor.cursor import Cursor, Places, SessionCursor, first_cursor
 from watchfloor.errors import ProtocolError
@@ -81,6 +82,7 @@ class ClientCore:
         self._all: Watch | None = Watch(session=ALL, start="start") if target.record is Record.ALL else None
         self._pos: Cursor | None = None
         self._places = Places(target.places)
+        self._branches = Branches(target.places)
         if self._all is not None and target.places:
             self._all = self._places.watch()
         self._lagged: dict[str, Lagged] = {}
@@ -89,6 +91,10 @@ class ClientCore:
         """Pages of history that we asked for by ourselves: the session of each."""
         self._pages = 0
         self._from_head = False
+        self._listed: set[str] | None = None
+        """Sessions that this connection has named, where what it names may be an older state; else None."""
+        self._unanswered = 0
+        """Watches of everything to which the host has not said where they begin."""
         self._now = 0
         self.instance: str | None = None
         """Which run of the host this client spoke to last; empty where the host does not say."""
@@ -119,6 +125,8 @@ class ClientCore:
     def closed(self) -> None:
         """The connection has ended. Cursors, watches and pending commands stay."""
         self.welcome = None
+        self._listed = None
+        self._unanswered = 0
         self._out.clear()
         self._asked.clear()
         self._recalled = frozenset()
@@ -133,11 +141,12 @@ class ClientCore:
 
         Where everything is followed, a watch of one session asks for its details only: its events come anyway.
         """
-        raw = encode(self._details_only(frame) if isinstance(frame, Watch) else frame)
+        raw = self._written(self._details_only(frame) if isinstance(frame, Watch) else frame)
         match frame:
             case Command():
                 self._commands[frame.id] = frame
             case Watch(session="*"):
+                self._unanswered += 1
                 self._all = frame
                 if self._pos is None:
                     self._pos = first_cursor(frame)
@@ -154,6 +163,15 @@ class ClientCore:
     def _details_only(self, watch: Watch) -> Watch:
         return watch if self._all is None or watch.session == ALL else Watch(session=watch.session, start="head")
 
+    def _written(self, frame: ClientFrame) -> bytes:
+        match frame:
+            case Watch():
+                return encode(self._branches.watch(frame))
+            case History():
+                return encode(self._branches.history(frame))
+            case _:
+                return encode(frame)
+
     def command(self, frame: Command) -> bytes:
         """The bytes of a command, which counts as in flight until its outcome arrives."""
         return self.outgoing(frame)
@@ -168,12 +186,16 @@ class ClientCore:
             decoded = decode_host(raw)
         except ProtocolError as error:
             return [Unreadable(Bad(error.reason, error.raw[:KEEP_RAW].decode("utf-8", "replace")))]
-        arrival = Received(decoded.frame, raw, decoded.bad)
-        if isinstance(decoded.frame, Events):
-            self._count(decoded.frame)
+        if isinstance(decoded.frame, Sessions) and self._listed is not None:
+            self._look_back(decoded.frame, self._listed)
+        frame = self._branches.read(decoded.frame)
+        # What is called otherwise here is no longer what came.
+        arrival = Received(frame, raw if frame is decoded.frame else None, decoded.bad)
+        if isinstance(frame, Events):
+            self._count(frame)
             return [arrival]
         self._settle()
-        match decoded.frame:
+        match frame:
             case Outcome() as frame:
                 return [self._outcome(frame, arrival)]
             case Welcome() as frame:
@@ -210,6 +232,7 @@ class ClientCore:
         anew = self.instance is not None and self.instance != welcome.host.instance
         rolled_back = self._pos is not None and welcome.pos < self._pos.through
         first = self.instance is None
+        self._listed = set() if anew or rolled_back or first or not welcome.host.instance else None
         self.welcome, self.instance, self._now = welcome, welcome.host.instance, welcome.now
         outcomes: list[Received] = []
         if anew:
@@ -236,16 +259,44 @@ class ClientCore:
 
     def _renew_watches(self) -> None:
         if self._all is not None:
-            if self._pos is None:
-                self._pos = first_cursor(self._all)
-            raw = encode(Watch(session=ALL, after=self.pos) if self.pos else self._all)
-            # A host takes no larger frames: of so many sessions all that it has comes again.
-            self._out.append(raw if len(raw) <= LONGEST else encode(Watch(session=ALL, start="start")))
+            self._watch_all(self._all)
         for watched in self._watched.values():
-            self._out.append(encode(self._details_only(watched.renewed())))
+            self._out.append(self._written(self._details_only(watched.renewed())))
+
+    def _watch_all(self, watch: Watch) -> None:
+        if self._pos is None:
+            self._pos = first_cursor(watch)
+        raw = self._written(Watch(session=ALL, after=self.pos) if self.pos else watch)
+        # A host takes no larger frames: of so many sessions all that it has comes again.
+        self._out.append(raw if len(raw) <= LONGEST else encode(Watch(session=ALL, start="start")))
+        self._unanswered += 1
+
+    def _look_back(self, frame: Sessions, listed: set[str]) -> None:
+        """Is one of these logs an older state of what was received? It is read anew then, as another one."""
+        all_of_it = False
+        for summary in frame.sessions:
+            id, epoch = summary.id, self._branches.ours(summary.id, summary.epoch)
+            if id in listed or not epoch or "head" not in summary.model_fields_set:
+                continue
+            listed.add(id)
+            watched = self._watched.get(id)
+            if 0 < summary.head < self._places.through(id, epoch):
+                self._places.start_over(id, self._branches.went_back(id, summary.epoch))
+                self._lagged.pop(id, None)
+                all_of_it = True
+            elif watched is not None and 0 < summary.head < watched.through(epoch):
+                watched.start_over(self._branches.went_back(id, summary.epoch))
+                self._out.append(self._written(self._details_only(watched.renewed())))
+        if all_of_it and self._all is not None:
+            self._all, self._pos = self._places.watch(), None
+            self._watch_all(self._all)
 
     def _watching(self, frame: Watching) -> None:
         if frame.session != ALL or self._all is None:
+            return
+        self._unanswered -= 1
+        if self._unanswered > 0:
+            # A later watch stands instead of it.
             return
         if self._pos is None:
             self._pos = Cursor(frame.from_pos)
@@ -288,7 +339,7 @@ class ClientCore:
         self._asked[id] = lagged.session
         limit = min(MISSED_AT_ONCE, lagged.to_seq - lagged.from_seq)
         page = History(id=id, session=lagged.session, epoch=lagged.epoch, after=lagged.from_seq, limit=limit)
-        self._out.append(encode(page))
+        self._out.append(self._written(page))
 
     def _fetched(self, page: Page) -> None:
         session = self._asked.pop(page.id, None)

@@ -117,6 +117,10 @@ class SessionCursor:
         self._watch = Watch(session=self._watch.session, start="start")
         self._epoch, self._seq, self._pos, self._ahead = epoch, 0, None, {}
 
+    def through(self, epoch: str) -> int:
+        """Up to which number of this epoch nothing that would come is missing; 0 for none."""
+        return self._seq or 0 if epoch == self._epoch else 0
+
     def by_seq(self) -> None:
         """The positions are those of another log: go on by epoch and `seq`, or with all that there is."""
         if self._epoch is None or self._seq is None:
@@ -202,6 +206,15 @@ class Places:
     def forget(self, session: str) -> None:
         """The session is gone."""
         self._of.pop(session, None)
+
+    def through(self, session: str, epoch: str) -> int:
+        """Up to which number of this epoch nothing that would come is missing; 0 for none."""
+        known = self._of.get(session)
+        return known[1].through if known is not None and known[0] == epoch else 0
+
+    def start_over(self, session: str, epoch: str) -> None:
+        """The session's log is another one, of which nothing was received."""
+        self._of[session] = (epoch, Cursor())
 
     def watch(self) -> Watch:
         """The watch of all sessions that goes on where each of them stands."""

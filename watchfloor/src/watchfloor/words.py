@@ -14,6 +14,8 @@ from typing import Final
 
 PROTOCOL: Final = "watchfloor.v1"
 """WebSocket subprotocol name and the value of `welcome.protocol`."""
+WENT_BACK: Final = " (went back "
+"""What stands behind the epoch of a log whose source was set back to an older state of it, before how often it was."""
 
 
 class Lifecycle(StrEnum):
