@@ -382,6 +382,10 @@ class Watchfloor(App[int]):
         """Take in what the toolkit has to tell; of the terminal's size no more than is believed."""
         if isinstance(event, events.InputEvent):
             self._touched_at = self.hub.steady()
+        if isinstance(event, events.InputEvent | events.AppFocus):
+            self.hub.touched()
+        elif isinstance(event, events.AppBlur):
+            self.hub.left()
         if isinstance(event, events.Resize):
             event = events.Resize.from_dimensions(believed(*event.size), event.pixel_size)
         await super().on_event(event)

@@ -110,7 +110,7 @@ class Hub:
     @property
     def absence(self) -> tuple[Digest, ...]:
         """What has happened while nobody could look, by source."""
-        return self._away.digests
+        return self._away.told(self._clock())
 
     @property
     def absence_line(self) -> Clean:
@@ -119,7 +119,15 @@ class Hub:
 
     def absence_read(self) -> None:
         """Somebody has read it."""
-        self._away.read()
+        self._away.read(self._clock())
+
+    def touched(self) -> None:
+        """Somebody is at the console. Cheap: it is called at every key."""
+        self._away.touch(self.steady())
+
+    def left(self) -> None:
+        """Nobody looks at the console: its terminal has lost the focus."""
+        self._away.leave(self.steady())
 
     # --- sources ---------------------------------------------------------------------------
 
@@ -141,6 +149,7 @@ class Hub:
         if not self.read_only:
             self._audit.open()
         self._past.begin()
+        self.touched()
         self._audit.hide(target.token for target in targets if target.token is not None)
         for target in targets:
             self._lines.dial(target)
@@ -205,6 +214,8 @@ class Hub:
         """
         self._detail.look(key, opened=opened)
         self._past.look(key)
+        if opened and key is not None:
+            self._away.saw(key, self._clock(), self.steady())
 
     def attend(self, key: RequestKey | None) -> None:
         """The card of this request is open, or none is: other operators of its source are told, unless this console
@@ -255,7 +266,7 @@ class Hub:
             self._ticking.cancel()
             await asyncio.gather(self._ticking, return_exceptions=True)
             self._ticking = None
-            self._away.close(self._clock())
+            self._away.close(self._clock(), self.steady())
         if self._deciding is not None:
             await self._deciding.close()
         await self._lines.close()
@@ -409,7 +420,7 @@ class Hub:
             now = self._clock()
             self._tell(self.fleet.tick(now))
             if self.showing is None:
-                self._away.tick(now)
+                self._away.tick(now, self.steady())
             self._miss_words(now)
             if self._deciding is not None:
                 self._deciding.decide()
