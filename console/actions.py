@@ -246,6 +246,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "in the transcript: the text as it was written, or its form",
         where=SESSION,
     ),
+    _look(
+        "mailbox",
+        ("M",),
+        "mailbox",
+        "every message to the session, what became of it, and enter to answer one; or its transcript again",
+        where=SESSION,
+    ),
     _look("attempt", ("t",), "attempt", "one attempt only, the one before that, or all of them", where=SESSION),
     _look(
         "reveal",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from textual.pilot import Pilot
 
 from console.app import Watchfloor
 from console.screens.session.screen import SessionScreen
 from tests.screens.stage import Clock, StagedHost, shown, until
+from tests.unit.fleet.scripted import FULL
 
 _PLAN: Final = """I will rebuild from **clean** sources, then migrate the database.
 
@@ -26,10 +27,11 @@ _PLAN: Final = """I will rebuild from **clean** sources, then migrate the databa
 ```"""
 
 
-def _host(app: Watchfloor, clock: Clock) -> StagedHost:
+def _host(app: Watchfloor, clock: Clock, **capabilities: Any) -> StagedHost:
     host = StagedHost(app, clock)
     host.session(
         "deploy-eu",
+        {**FULL, **capabilities},
         traits={"stop_leaves_process": True},
         labels={"team": "web"},
         usage={"input_tokens": 12_300, "output_tokens": 910, "turns": 3},
@@ -126,9 +128,29 @@ async def _session_facts(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> No
     await _settle(screen, pilot)
 
 
+async def _session_mailbox(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    host = _host(app, clock, send={"priorities": ["normal", "queue"], "replies": True})
+    said: list[dict[str, Any]] = [
+        {"ref": "#2", "state": "consumed", "delivery": "started", "by": "ann", "text": "Deploy to eu, please."},
+        {"ref": "#3", "state": "consumed", "delivery": "queued", "by": "review-bot",
+         "text": "The migration has two reviews.\n\n- one wants an index first\n- the other is fine with it"},
+        {"ref": "#4", "state": "sent", "delivery": "queued", "by": "ann", "reply_to": "#3",
+         "text": "Index first, then migrate."},
+        {"ref": "#5", "state": "error", "by": "部署-bot", "text": "restart me", "error": "the mailbox is full"},
+    ]  # fmt: skip
+    host.events("deploy-eu", *({"kind": "mail", "at": host.ago(140 - at), **one} for at, one in enumerate(said)))
+    host.summary("deploy-eu", mailbox={"queued": 1, "refs": 5})
+    screen = await _open(app, clock, pilot)
+    await pilot.press("M")
+    await _settle(screen, pilot)
+    await pilot.press("j", "j")
+    await _settle(screen, pilot)
+
+
 SESSIONS: Final[Mapping[str, Callable[[Watchfloor, Clock, Pilot[int]], Awaitable[None]]]] = {
     "session": _session,
     "session-request": _session_request,
     "session-source": _session_source,
     "session-facts": _session_facts,
+    "session-mailbox": _session_mailbox,
 }

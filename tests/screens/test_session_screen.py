@@ -541,3 +541,53 @@ async def test_a_time_is_gone_to(stage: Stage) -> None:
     assert "early" in selected(stage)
     await press(stage, "T", *"soon", "enter")
     assert "a time such as 14:03" in line(stage)
+
+
+# --- the mailbox ---------------------------------------------------------------------------
+
+
+async def mailed(stage: Stage, **send: Any) -> None:
+    stage.host.session("alpha", {"send": {"priorities": ["normal"], **send}})
+    stage.host.events(
+        "alpha",
+        {"kind": "mail", "ref": "#1", "state": "consumed", "delivery": "started", "by": "ann", "text": "use port 5"},
+        {"kind": "mail", "ref": "#2", "state": "sent", "by": "bob", "text": "which one?", "reply_to": "#1"},
+    )
+    await opened(stage)
+    await press(stage, "M")
+    await stage.console.until(lambda: screen(stage).focused is screen(stage).query_one("#mailbox"), "the mailbox")
+
+
+async def test_the_mailbox_lists_every_message_and_a_key_answers_one(stage: Stage) -> None:
+    await mailed(stage, replies=True)
+    assert not screen(stage).query_one(Transcript).display
+    said_there = said(stage, "#mailbox")
+    assert "#2" in said_there
+    assert "use port 5" in said_there
+    await press(stage, "j")
+    assert "the agent has read it; it began a turn" in said(stage, "#letter")
+    assert "#2" in said(stage, "#letter"), "what answers it"
+    await press(stage, "enter", *"six", "enter")
+    assert [(intent.text, intent.reply_to) for intent in stage.sent] == [("six", "#1")]
+    await painted(stage, QUIET_MS + 1)
+    await press(stage, "escape")
+    assert screen(stage).query_one(Transcript).display
+    assert screen(stage).focused is screen(stage).query_one(Transcript)
+
+
+async def test_where_no_answer_is_offered_the_mailbox_says_so_and_is_still_read(stage: Stage) -> None:
+    await mailed(stage)
+    await press(stage, "enter")
+    assert "does not offer a message that answers another one" in notice(stage)
+    stage.host.events("alpha", {"kind": "mail", "ref": "#3", "state": "error", "error": "it was stopped"})
+    await painted(stage, 1_000)
+    await press(stage, "g")
+    assert "#3" in said(stage, "#letter")
+    assert "it was stopped" in said(stage, "#letter")
+
+
+async def test_looking_for_a_text_brings_the_transcript_back(stage: Stage) -> None:
+    await mailed(stage)
+    await press(stage, "slash")
+    assert screen(stage).query_one(Transcript).display
+    assert screen(stage).query_one(LineBox).is_open

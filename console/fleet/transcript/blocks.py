@@ -178,7 +178,7 @@ def tool_block(entries: Sequence[LogEntry], scenery: Scenery) -> Drawn:
         text = masked(call.text)
         source.append(text)
         short = call.fact.data.get("line")
-        title = _joined(call.fact.head, masked(short) if short else _first(text))
+        title = _joined(call.fact.head, masked(short) if short else _first(text, scenery.glyphs))
         if "\n" in text.strip("\n"):
             # What is run, to the letter; the first line above it is only to be found again.
             body += exact_lines(text)
@@ -227,9 +227,9 @@ def _joined(*texts: Clean) -> Clean:
     return Clean("  ".join(text for text in texts if text))
 
 
-def _first(text: str) -> Clean:
+def _first(text: str, glyphs: Glyphs) -> Clean:
     line, _, rest = text.strip("\n").partition("\n")
-    return Clean(exact_line(Clean(line)) + (" …" if rest else ""))
+    return Clean(exact_line(Clean(line)) + (f" {glyphs['cut']}" if rest else ""))
 
 
 def _ended_line(text: str) -> str:

@@ -161,6 +161,10 @@ class Transcript:
         self._past = None
         return len(new)
 
+    def entries(self) -> list[LogEntry]:
+        """All that is here, the oldest first."""
+        return [*self._older, *self._between, *self._session.log.entries()]
+
     # --- blocks --------------------------------------------------------------------------
 
     def take_up(self) -> None:

@@ -11,8 +11,9 @@ from console.fleet.facts import SessionKey
 from console.fleet.state import Session
 from console.fleet.store import Store
 from console.fleet.views.facts import FactRow, fact_rows
+from console.fleet.views.mail import letters
 from console.fleet.views.wording import TONE_OF, masked, name_of, one_line
-from watchfloor.text import Clean, numeral
+from watchfloor.text import Clean, clean_line, numeral
 from watchfloor.words import Lifecycle
 
 MAIL_SHOWN: Final = 8
@@ -105,26 +106,13 @@ def _children(store: Store, session: Session) -> list[FactRow]:
 
 
 def _mail(session: Session) -> list[FactRow]:
-    """The newest messages by their refs: what became of each, and what it answers or was answered by."""
-    log = session.log
-    newest: dict[str, Mapping[str, Any]] = {}
-    texts: dict[str, Clean] = {}
-    for at in range(len(log)):
-        entry = log.entry(at)
-        if entry.fact.kind != "mail":
-            continue
-        ref = str(entry.fact.head)
-        before = newest.pop(ref, {})
-        newest[ref] = {**before, **{name: value for name, value in entry.fact.data.items() if value}}
-        texts[ref] = entry.text or texts.get(ref, Clean(""))
+    """The newest messages by their refs: what became of each, and what it answers."""
     rows: list[FactRow] = []
-    for ref in reversed(list(newest)[-MAIL_SHOWN:]):
-        data = newest[ref]
-        words = [str(data[name]) for name in ("mail_state", "delivery") if data.get(name)]
-        words += [f"from {data['by']}"] if data.get("by") else []
-        words += [f"answers {data['reply_to']}"] if data.get("reply_to") else []
-        text = masked(one_line(texts[ref]))
-        said = f"{ref} {', '.join(words)}" + (f": {text}" if text else "")
-        label = Clean("" if rows else "mail")
-        rows.append((label, Clean(said), "failed" if data.get("mail_state") == "error" else "plain", _MAIL_LINES))
+    for letter in letters(session.log.entries())[:MAIL_SHOWN]:
+        words = [letter.words] if letter.words else []
+        words += [f"from {letter.by}"] if letter.by else []
+        words += [f"answers {clean_line(letter.reply_to)}"] if letter.reply_to else []
+        text = masked(one_line(letter.error or letter.text))
+        said = f"{clean_line(letter.ref)} {', '.join(words)}" + (f": {text}" if text else "")
+        rows.append((Clean("" if rows else "mail"), Clean(said), letter.tone, _MAIL_LINES))
     return rows

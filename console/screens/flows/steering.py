@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 from console.fleet.facts import Intent, Refusal
 from console.fleet.gate import Gated
 from console.fleet.state import Session
 from console.fleet.transcript.sent import sent_before
-from console.fleet.views.wording import name_of
+from console.fleet.views.wording import masked, name_of, one_line
 from console.screens.flows import effects
 from console.screens.flows.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.flows.desk import Desk
@@ -19,6 +19,8 @@ from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Primitive, verb
 from widgets.tones import Segment
 
+_QUOTED: Final = 400
+"""Characters of the message that is answered."""
 Told: TypeAlias = Callable[[], tuple[Segment, ...]]
 """What stands in a question besides what has to be agreed to, read again all the time."""
 
@@ -58,6 +60,29 @@ def send(desk: Desk, session: Session) -> None:
             live=lambda: ((Clean(f"now: {_sending(desk, session)}"), "plain"),),
             text=TextBox(check=written, past=sent_before(desk.fleet, session, desk.by)),
             then=then,
+            ended=gone(desk, session),
+            draft=draft,
+        )
+    )
+
+
+def reply(desk: Desk, session: Session, *, to: str, text: Clean) -> None:
+    """Ask for a message that answers the one with the ref `to`, which says `text`."""
+
+    def command(text: str) -> Intent:
+        return intent(desk, session, Primitive.SEND, text=text, reply_to=to, turn=session.turn)
+
+    if isinstance(refused := desk.gate(command("-")), Refusal):
+        desk.say(Clean(refused.reason), "attention")
+        return
+    draft = (Primitive.SEND, session.key, session.attempt, to)
+    desk.ask(
+        Ask(
+            title=((Clean(f"answer {clean_line(to)} of {whom(desk, session)}"), "plain"),),
+            about=((Clean(f"it says: {one_line(masked(text))[:_QUOTED]}"), "quiet"),) if text else (),
+            live=lambda: ((Clean(f"now: {_sending(desk, session)}"), "plain"),),
+            text=TextBox(check=written, past=sent_before(desk.fleet, session, desk.by)),
+            then=lambda answer: desk.submit(command(answer.text), drafts=[draft]),
             ended=gone(desk, session),
             draft=draft,
         )

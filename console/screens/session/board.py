@@ -10,13 +10,17 @@ from textual.widget import Widget
 from console.fleet.changes import Changes
 from console.fleet.facts import SessionKey
 from console.fleet.roster.order import RowKey
+from console.fleet.state import Session
 from console.fleet.transcript.transcript import Transcript as Blocks
 from console.fleet.views.details import detail_rows
-from console.fleet.views.wording import TONE_OF, Segment
+from console.fleet.views.mail import Letter
+from console.fleet.views.wording import TONE_OF, Segment, masked
 from console.screens.board import Board
 from console.screens.flows.drawer import Drawer
+from console.screens.session.mailbox import Mailbox
 from console.screens.session.transcript_book import TranscriptBook
 from watchfloor.text import NOTHING, Clean
+from watchfloor.words import Primitive
 from widgets.event_log import EventLog
 from widgets.facts import FactRow
 from widgets.roster import Roster
@@ -39,6 +43,7 @@ class SessionBoard(Board):
         self.blocks = Blocks(hub.fleet, key, self._glyphs, tz)
         self.transcript = Transcript(self.blocks, marks=self.marks, id="transcript")
         self.reads = self._pages = TranscriptBook(hub.fleet, self.blocks, self.transcript, tz)
+        self.mailbox = Mailbox(self.marks, tz)
         self.roster = Roster(self.rows, marks=self.marks)
         self.log = EventLog(marks=self.marks)
         self.book.bind(self.log)
@@ -60,6 +65,7 @@ class SessionBoard(Board):
         self.blocks = Blocks(self._hub.fleet, key, self._glyphs, self._tz)
         self.unread_past = NOTHING
         self.transcript.blocks = self.blocks
+        self.mailbox.forget()
         self._pages.turn_to(self.blocks)
         self._dirty = True
 
@@ -102,6 +108,8 @@ class SessionBoard(Board):
             blocks.take_up()
             self._pages.take_up()
             self.transcript.refresh_blocks()
+            if self.mailbox.listing.display:
+                self.mailbox.take_up(blocks.entries())
         self.transcript.empty = Clean(
             "nothing has happened yet" if blocks.attempt is None else "nothing of this attempt"
         )
@@ -136,18 +144,33 @@ class SessionBoard(Board):
 
     @property
     def _log_active(self) -> bool:
-        return self.transcript.has_focus
+        return self.transcript.has_focus or self.mailbox.listing.has_focus
 
     def _log_title(self, selected: SessionKey | None, now: int) -> list[Segment]:
         title = super()._log_title(selected, now)
         session = self._hub.fleet.sessions.get(self.key)
         if session is not None:
             title.insert(1, (Clean(session.lifecycle.value), TONE_OF[session.lifecycle]))
+        if session is not None and self.mailbox.listing.display:
+            return [*title[:2], *self.mailbox.title(session, self._answers(session))]
         if self.blocks.attempt is not None:
             title.append((Clean(f"attempt {self.blocks.attempt} only"), "attention"))
         return title
 
+    @property
+    def letter(self) -> Letter | None:
+        """The message under the cursor; None while the mailbox is not open."""
+        return self.mailbox.selected if self.mailbox.listing.display else None
+
+    def _answers(self, session: Session) -> Clean:
+        """The key that answers a message, where the session takes answers."""
+        profile = self._hub.fleet.profile(session)
+        offered = profile is not None and profile.options.get(Primitive.SEND, {}).get("replies")
+        return self._keys.shown("open") if offered and not self._hub.read_only else NOTHING
+
     def last_line(self) -> Clean:
-        """The source text of the selected block."""
+        """The text of the selected message, or the source text of the selected block."""
+        if (letter := self.letter) is not None:
+            return masked(letter.text)
         block = self.transcript.selected_block
         return Clean("\n".join(text for text in (block.title, block.source) if text)) if block is not None else NOTHING

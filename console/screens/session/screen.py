@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -9,15 +10,17 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from console.actions import Action, Where
+from console.actions import BY_ID, Action, Where
 from console.fleet.facts import RequestKey, SessionKey
 from console.screens.availability import Standing
 from console.screens.bindings import bindings
+from console.screens.flows import steering
 from console.screens.opened import OpenedScreen
 from console.screens.rule import Rule
 from console.screens.session.board import SessionBoard
 from watchfloor.errors import ConnectionLost, ProtocolError
 from watchfloor.text import Clean, clean_line
+from widgets.listing import Listing
 from widgets.painting import LineView
 from widgets.request_card import RequestCard
 from widgets.transcript import Transcript
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from console.screens.setting import Setting
 
 PAGE_WAIT_S: Final = 15.0
+MAILBOX: Final = "-mailbox"
+"""The class of the screen while its mailbox is open."""
+_OF_TRANSCRIPT: Final = frozenset({"look_for", "find_next", "find_before", "to_time", "source_text", "attempt"})
 
 
 class SessionScreen(OpenedScreen, inherit_bindings=False):
@@ -54,12 +60,19 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
         self._carded = carded
         self._read = read
         self._sight.selected = key
-        self._own = {**self._own, "source_text": self.turn_source, "attempt": self.next_attempt}
+        self._own = {
+            **self._own,
+            "source_text": self.turn_source,
+            "attempt": self.next_attempt,
+            "mailbox": self.toggle_mailbox,
+        }
 
     def main(self) -> ComposeResult:
         yield self._desk.card
         yield Rule(id="log-rule", marks=self._marks)
         yield self._desk.transcript
+        yield self._desk.mailbox.listing
+        yield self._desk.mailbox.letter
 
     async def _furnish(self) -> None:
         if self._carded is not None and self._carded in self._hub.fleet.requests:
@@ -79,15 +92,16 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
 
     @property
     def home(self) -> LineView:
-        return self._desk.transcript
+        return self._desk.mailbox.listing if self.has_class(MAILBOX) else self._desk.transcript
 
     def parts(self) -> list[LineView]:
-        return [self._desk.card, self._desk.transcript, self._desk.facts]
+        desk = self._desk
+        return [desk.card, desk.transcript, desk.mailbox.listing, desk.mailbox.letter, desk.facts]
 
     def line(self, by: int) -> None:
-        """Move by blocks in the transcript, else by lines."""
+        """Move by blocks in the transcript, by messages in the mailbox, else by lines."""
         pane = self.pane
-        if isinstance(pane, Transcript):
+        if isinstance(pane, Transcript | Listing):
             pane.move(by)
         else:
             super().line(by)
@@ -97,13 +111,17 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
         pane = self.pane
         if isinstance(pane, Transcript):
             pane.page(by)
+        elif isinstance(pane, Listing):
+            pane.move(by * pane.page_lines())
         else:
             super().page(by)
 
     def edge(self, last: bool) -> None:
         """Move to the start, where what is earlier is asked for, or to the end, which is followed."""
         pane = self.pane
-        if not isinstance(pane, Transcript):
+        if isinstance(pane, Listing):
+            pane.select_place(len(self._desk.mailbox.rows) if last else 0)
+        elif not isinstance(pane, Transcript):
             super().edge(last)
         elif last:
             pane.follow()
@@ -123,6 +141,8 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
     def action_perform(self, id: str) -> None:
         """Do what a key stands for; where an attempt is shown that is over, nothing intervenes."""
         action = self._actions.get(id)
+        if id in _OF_TRANSCRIPT and self.has_class(MAILBOX):
+            self.toggle_mailbox()
         if action is not None and action.intervenes and (why := self._desk.past):
             self._board.key_pressed()
             self._quiet.pressed()
@@ -140,7 +160,11 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
         ]
 
     def open_selected(self) -> None:
-        """The request of the selected block on its card; else open the block, or close it."""
+        """The request of the selected block on its card; else open the block, or close it. An answer to the selected
+        message, where the mailbox is open."""
+        if self.has_class(MAILBOX) and self.pane not in (self._desk.card, self._desk.facts):
+            self.reply()
+            return
         if self.pane is not self._desk.transcript:
             return
         place = self._desk.transcript.selected
@@ -163,6 +187,37 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
             self.say("nothing is here")
         elif self._desk.transcript.toggle_source():
             self.say("as it was written")
+
+    def toggle_mailbox(self) -> None:
+        """Show what was sent to the session, or its transcript again."""
+        self.toggle_class(MAILBOX)
+        self._desk.mailbox.take_up(self._desk.blocks.entries())
+        self.paint(everything=True)
+        self.call_after_refresh(self.set_focus, self.home, scroll_visible=False)
+
+    def reply(self) -> None:
+        """Write a message that answers the one under the cursor."""
+        letter = self._desk.letter
+        if letter is None:
+            self.say("no message is here")
+            return
+        send = BY_ID["send"]
+        if send.id not in self._actions:
+            self.say("an answer is not possible: this console only watches", "attention")
+        elif why := self._desk.past:
+            self.say(f"an answer is not possible: {why}", "attention")
+        else:
+            self._interventions.steer(send, partial(steering.reply, to=letter.ref, text=letter.text))
+
+    @on(Listing.Turned)
+    def _letter_selected(self, event: Listing.Turned) -> None:
+        event.stop()
+        self._desk.mailbox.show_letter()
+
+    @on(Listing.Opened)
+    def _letter_clicked(self, event: Listing.Opened) -> None:
+        event.stop()
+        self.reply()
 
     def next_attempt(self) -> None:
         """Show the newest attempt only, then the one before that, then all of them again."""
@@ -204,6 +259,8 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
             self.close_card()
         elif self.pane is not self.home:
             self.set_focus(self.home, scroll_visible=False)
+        elif self.has_class(MAILBOX):
+            self.toggle_mailbox()
         elif not self.left_search():
             self.dismiss(None)
 
