@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from console.journal import packing
 from console.journal.journal import Journal
 from console.journal.records import Retention
 from watchfloor.connector import Received
@@ -52,26 +51,23 @@ def frames(count: int) -> list[bytes]:
     return made
 
 
-async def flood(raws: Sequence[bytes], deflate: bool) -> tuple[float, float]:
+async def flood(raws: Sequence[bytes]) -> tuple[float, float]:
     """Events a second into the file, and bytes of the file for each."""
-    level = packing.DEFLATE_FROM
-    packing.DEFLATE_FROM = level if deflate else 1 << 40  # type: ignore[misc]
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            journal = Journal(Path(folder) / "journal.db", clock=now_ms, retention=Retention(None, None))
-            journal.start()
-            arrivals = [Received(decode_host(raw).frame, raw) for raw in raws]
-            started = time.perf_counter()
-            for arrival in arrivals:
-                journal.take("bench", [arrival])
-            await asyncio.to_thread(journal.close)
-            took = time.perf_counter() - started
-            size = sum(file.stat().st_size for file in Path(folder).iterdir())  # noqa: ASYNC240
-        if journal.waiting or journal.lost:
-            raise SystemExit(f"{journal.waiting} waiting, {journal.lost} lost: take fewer events")
-        return len(raws) * IN_A_FRAME / took, size / (len(raws) * IN_A_FRAME)
-    finally:
-        packing.DEFLATE_FROM = level  # type: ignore[misc]
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Journal(Path(folder) / "journal.db", clock=now_ms, retention=Retention(None, None))
+        journal.start()
+        await journal.flushed()
+        arrivals = [Received(decode_host(raw).frame, raw) for raw in raws]
+        started = time.perf_counter()
+        for arrival in arrivals:
+            journal.take("bench", [arrival])
+        await journal.flushed()
+        took = time.perf_counter() - started
+        await journal.close()
+        size = sum(file.stat().st_size for file in Path(folder).iterdir())  # noqa: ASYNC240
+    if journal.waiting or journal.lost:
+        raise SystemExit(f"{journal.waiting} waiting, {journal.lost} lost: take fewer events")
+    return len(raws) * IN_A_FRAME / took, size / (len(raws) * IN_A_FRAME)
 
 
 async def lag(raws: Sequence[bytes], rate: float, take: Callable[[Received], None]) -> list[float]:
@@ -101,9 +97,8 @@ async def measure(events: int, rate: float) -> None:
     raws = frames(events)
     each = sum(map(len, raws)) / (len(raws) * IN_A_FRAME)
     print(f"{events:,} events, {each:.0f} bytes each as they came, {IN_A_FRAME} a frame, {SESSIONS} sessions")
-    for deflate in (False, True):
-        speed, size = await flood(raws, deflate)
-        print(f"  {'deflated' if deflate else 'plain':<9} {speed:>9,.0f} events/s   {size:>5.0f} bytes of file each")
+    speed, size = await flood(raws)
+    print(f"  {speed:>9,.0f} events/s   {size:>5.0f} bytes of file each")
     with tempfile.TemporaryDirectory() as folder:
         steady = raws[: int(rate * 5) // IN_A_FRAME]
         for name in ("without", "with"):
@@ -111,7 +106,7 @@ async def measure(events: int, rate: float) -> None:
             if name == "with":
                 journal.start()
                 late = await lag(steady, rate, lambda one, journal=journal: journal.take("bench", [one]))  # type: ignore[misc]
-                await asyncio.to_thread(journal.close)
+                await journal.close()
             else:
                 late = await lag(steady, rate, lambda one: None)
             p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]

@@ -79,7 +79,7 @@ class Past:
             task.cancel()
         await asyncio.gather(*self._reading, return_exceptions=True)
         if self._journal is not None:
-            await asyncio.to_thread(self._journal.close)
+            await self._journal.close()
 
     # --- what happens ----------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Past:
 
     async def room(self) -> None:
         """Wait until the journal has written enough to take more."""
-        while self._journal is not None and self._journal.full:  # noqa: ASYNC110 - its thread has no event loop to tell
+        while self._journal is not None and self._journal.full:  # noqa: ASYNC110 - nobody is told when there is room
             await asyncio.sleep(ROOM_S)
 
     def kept(self, source: str, told: Sequence[Fact]) -> list[Fact]:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from console.journal import packing, reading
+from console.journal.decoding import frame_events
+from console.journal.handing import handed
 from console.journal.records import Findings, Heard, TrailRow
 from console.journal.store import Store
 from watchfloor import sqlite_file
 from watchfloor.errors import ProtocolError, StorageCorrupt
 from watchfloor.protocol.codec import decode_host
-from watchfloor.protocol.frames import UnknownFrame
 
 MOST_FAULTS: Final = 20
 """Faults that are told one by one."""
@@ -33,7 +34,7 @@ def check(db: sqlite3.Connection) -> Findings:
     for (id,) in db.execute("SELECT id FROM frames ORDER BY id").fetchall():
         wanted = [seq for (seq,) in db.execute("SELECT seq FROM events WHERE frame = ?", (id,))]
         try:
-            there = {event.seq for event in reading.frame_events(db, id)}
+            there = {event.seq for event in frame_events(reading.frame(db, id), id)}
         except StorageCorrupt as fault:
             faults.append(str(fault))
             continue
@@ -118,12 +119,13 @@ def rebuild(damaged: Path, into: Path) -> tuple[int, int]:
     try:
         for source, at, form, raw in _readable(db):
             try:
-                frame = decode_host(packing.unpack(form, raw)).frame
+                whole = packing.unpack(form, raw)
+                what = handed(decode_host(whole).frame, whole)
             except (ProtocolError, StorageCorrupt):
                 lost += 1
                 continue
-            if not isinstance(frame, UnknownFrame):
-                events += store.write([Heard(packing.text(source), at, frame, packing.unpack(form, raw))])
+            if what is not None:
+                events += store.write([Heard(packing.text(source), at, what)])
         with contextlib.suppress(sqlite3.Error):
             for id, of, session, at, body in db.execute("SELECT id, source, session, at, body FROM trails"):
                 store.write([], [TrailRow(id, packing.text(of), packing.text(session), at, json.loads(body))])

@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Sequence
 from typing import Final
 
-from console.fleet.absence import Mark
 from console.fleet.continuity import Spans
 from watchfloor.errors import StorageCorrupt
 
@@ -60,7 +59,7 @@ def spans(stored: str) -> Spans:
 
 def packed(spans: Spans) -> str:
     """The intervals as they are stored."""
-    return json.dumps(spans.intervals(), separators=(",", ":"))
+    return "[" + ",".join([f"[{first},{last}]" for first, last in spans.intervals()]) + "]"
 
 
 def spelt(secret: str) -> tuple[bytes, ...]:
@@ -75,17 +74,3 @@ def hidden(raw: bytes, secrets: Sequence[bytes]) -> bytes:
         if secret in raw:
             raw = raw.replace(secret, MASK)
     return raw
-
-
-def marked(mark: Mark) -> str:
-    """How a session was left, but for when, as it stands in the file."""
-    return json.dumps([mark.epoch, mark.head, mark.lifecycle, mark.attempt, mark.tokens, sorted(mark.requests)])
-
-
-def mark(at: int, body: str) -> Mark | None:
-    """What `marked` has written; None where it is something else."""
-    try:
-        epoch, head, lifecycle, attempt, tokens, requests = json.loads(body)
-        return Mark(at, str(epoch), int(head), str(lifecycle), attempt, int(tokens), frozenset(map(str, requests)))
-    except (ValueError, TypeError):
-        return None

@@ -1,18 +1,13 @@
-"""Questions to the journal's file."""
+"""Questions to the journal's file. Frames are given as they stand there: to read them takes the models."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 
-from console.fleet.absence import Mark
 from console.fleet.continuity import Spans
 from console.journal import packing
-from console.journal.records import Place, SourceStats, Stats, Stored
-from watchfloor.errors import ProtocolError, StorageCorrupt
-from watchfloor.protocol.codec import decode_host
-from watchfloor.protocol.events import Event
-from watchfloor.protocol.frames import Events, Page
+from console.journal.records import Found, Place, SourceStats, Stats
+from watchfloor.errors import StorageCorrupt
 
 
 def places(db: sqlite3.Connection, source: str) -> dict[str, Place]:
@@ -46,12 +41,11 @@ def run_of(db: sqlite3.Connection, source: str, session: str, epoch: str) -> int
     return None if row is None else int(row[0])
 
 
-def before(db: sqlite3.Connection, source: str, session: str, epoch: str, before: int, limit: int) -> Stored:
+def before(db: sqlite3.Connection, source: str, session: str, epoch: str, before: int, limit: int) -> Found:
     """See `Store.before`."""
     run = run_of(db, source, session, epoch)
-    nothing = Stored(epoch, (), False)
     if run is None:
-        return nothing
+        return Found(epoch, {}, (), False)
     rows = db.execute(
         "SELECT seq, frame FROM events WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?", (run, before, limit + 1)
     ).fetchall()
@@ -60,52 +54,41 @@ def before(db: sqlite3.Connection, source: str, session: str, epoch: str, before
         if seq != before - 1 - len(wanted):
             break
         wanted[seq] = frame
-    if not wanted:
-        return nothing
     more = len(wanted) > limit
     if more:
         del wanted[min(wanted)]
-    return Stored(epoch, tuple(_read(db, wanted)), more)
+    return _found(db, epoch, wanted, more)
 
 
-def events(db: sqlite3.Connection, source: str, session: str, epoch: str) -> list[Event]:
-    """See `Store.events`."""
+def events(db: sqlite3.Connection, source: str, session: str, epoch: str) -> Found:
+    """All events of one epoch of a session."""
     run = run_of(db, source, session, epoch)
     rows = db.execute("SELECT seq, frame FROM events WHERE run = ? ORDER BY seq", (run,))
-    return _read(db, dict(rows.fetchall()))
+    return _found(db, epoch, dict(rows.fetchall()), False)
 
 
-def _read(db: sqlite3.Connection, wanted: dict[int, int]) -> list[Event]:
-    """The events of one run with these numbers, each from the frame that brought it."""
-    found: dict[int, Event] = {}
-    for frame in dict.fromkeys(wanted.values()):
-        for event in frame_events(db, frame):
-            if event.seq is not None and wanted.get(event.seq) == frame:
-                found[event.seq] = event
-    return [found[seq] for seq in sorted(wanted) if seq in found]
+def _found(db: sqlite3.Connection, epoch: str, wanted: dict[int, int], more: bool) -> Found:
+    places = {id: place for place, id in enumerate(dict.fromkeys(wanted.values()))}
+    frames = [frame(db, id) for id in places]
+    return Found(epoch, {seq: places[id] for seq, id in wanted.items()}, frames, more)
 
 
-def frame_events(db: sqlite3.Connection, frame: int) -> Iterable[Event]:
-    """What a frame brought. Raises StorageCorrupt."""
-    row = db.execute("SELECT form, raw FROM frames WHERE id = ?", (frame,)).fetchone()
+def frame(db: sqlite3.Connection, id: int) -> bytes:
+    """A frame as it came. Raises StorageCorrupt."""
+    row = db.execute("SELECT form, raw FROM frames WHERE id = ?", (id,)).fetchone()
     if row is None:
-        raise StorageCorrupt(f"frame {frame} of the journal is missing")
-    try:
-        read = decode_host(packing.unpack(*row)).frame
-    except ProtocolError as fault:
-        raise StorageCorrupt(f"frame {frame} of the journal cannot be read: {fault}") from None
-    return read.events if isinstance(read, Events | Page) else ()
+        raise StorageCorrupt(f"frame {id} of the journal is missing")
+    return packing.unpack(*row)
 
 
-def seen(db: sqlite3.Connection, source: str) -> dict[str, Mark]:
+def seen(db: sqlite3.Connection, source: str) -> dict[str, tuple[int, str]]:
     """See `Store.seen`."""
     rows = db.execute(
         "SELECT sessions.name, seen.at, seen.body FROM seen JOIN sessions ON sessions.id = seen.session"
         " JOIN sources ON sources.id = sessions.source WHERE sources.name = ?",
         (packing.name(source),),
     )
-    found = ((packing.text(name), packing.mark(at, body)) for name, at, body in rows)
-    return {name: mark for name, mark in found if mark is not None}
+    return {packing.text(name): (at, body) for name, at, body in rows}
 
 
 def size(db: sqlite3.Connection) -> int:

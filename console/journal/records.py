@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from watchfloor.protocol.events import Event
-    from watchfloor.protocol.frames import HostFrame, UnknownFrame
 
 Intervals = tuple[tuple[int, int], ...]
 """Disjoint, ascending, both ends included."""
 
 
+class Said(NamedTuple):
+    """Events of one epoch of a session. `numbers`: theirs, without those that have none; `keys`: by number, how the
+    source itself names them, None where it names none; `raw`: the frame that brought them, as it came."""
+
+    session: str
+    epoch: str
+    numbers: Sequence[int]
+    keys: Mapping[int, str] | None
+    raw: bytes
+
+
+class Gone(NamedTuple):
+    """Events `first` through `last` that the source no longer has."""
+
+    session: str
+    epoch: str
+    first: int
+    last: int
+
+
+class Asked(NamedTuple):
+    """A request in its newest state, with the frame that told of it."""
+
+    session: str
+    name: str
+    state: str
+    raw: bytes
+
+
 class Heard(NamedTuple):
-    """A frame from a source. `at`: when it came, milliseconds since 1970 UTC by our clock; `raw`: as it came, None
-    where the connector made it up."""
+    """What came from a source. `at`: when, milliseconds since 1970 UTC by our clock."""
 
     source: str
     at: int
-    frame: HostFrame | UnknownFrame
-    raw: bytes | None
+    what: Said | Gone | Asked
 
 
 class TrailRow(NamedTuple):
@@ -32,6 +58,12 @@ class TrailRow(NamedTuple):
     session: str
     at: int
     body: Mapping[str, object]
+
+
+PARTS: Final[tuple[Any, ...]] = (Said, Gone, Asked)
+"""What can be heard, by its tag between two processes."""
+TRAIL: Final = len(PARTS)
+"""The tag of a TrailRow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +94,15 @@ class Stored:
 
     epoch: str
     events: tuple[Event, ...]
+    more: bool
+
+
+class Found(NamedTuple):
+    """The same before its frames are read: `wanted` says of each number which of the `frames` brought it."""
+
+    epoch: str
+    wanted: Mapping[int, int]
+    frames: Sequence[bytes]
     more: bool
 
 

@@ -1,4 +1,4 @@
-"""What is done to the journal's file. Synchronous: one thread owns it.
+"""What is done to the journal's file. Synchronous: one process owns it.
 
 A flush is one transaction: all that it brings is in the file, or none of it. What a run has received is kept beside
 its events, and read again when another console has written meanwhile.
@@ -10,17 +10,17 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from console.fleet.absence import Mark
 from console.journal import packing, pruning, reading
 from console.journal.file import open_journal
-from console.journal.records import Heard, Place, Pruned, Retention, Stats, Stored, TrailRow
+from console.journal.records import Asked, Found, Gone, Heard, Place, Pruned, Retention, Said, Stats, TrailRow
 from watchfloor import sqlite_file
-from watchfloor.protocol.codec import encode
-from watchfloor.protocol.events import Event
-from watchfloor.protocol.frames import Events, Gap, Page, RequestFrame
+
+if TYPE_CHECKING:
+    from watchfloor.protocol.events import Event
 
 KNOWN: Final = 50_000
 """Runs that are remembered between two flushes; ten thousand sessions have as many."""
@@ -29,12 +29,14 @@ KNOWN: Final = 50_000
 class Store:
     """One open file. Every method raises a subclass of StorageError where the file fails, and has changed nothing then.
 
-    `secrets` are texts that never reach the file, as they stand in JSON.
+    `secrets` are texts that never reach the file, as they stand in JSON. With `deflating` large frames are made
+    smaller: that takes longer than all else that is done for them.
     """
 
     def __init__(self, path: Path, *, check: bool = False) -> None:
         self.path: Final = path
         self.secrets: tuple[bytes, ...] = ()
+        self.deflating = True
         self._db = open_journal(path, check=check)
         self._known = _Known()
 
@@ -45,10 +47,10 @@ class Store:
     # --- writing ---------------------------------------------------------------------------
 
     def write(self, heard: Sequence[Heard], trails: Sequence[TrailRow] = ()) -> int:
-        """Keep what is to be kept of these frames, and these trails; returns how many events are new."""
+        """Keep these; returns how many events are new."""
         new = 0
-        with self._typed(), self._transaction():
-            batch = _Batch(self._db, self.secrets, self._still_known())
+        with self._changing():
+            batch = _Batch(self._db, self.secrets, self._still_known(), deflating=self.deflating)
             for one in heard:
                 new += batch.take(one)
             batch.finish()
@@ -65,21 +67,17 @@ class Store:
         """Let go of what is older or more than is to be kept; `most` bounds the frames of one call."""
         self._known = _Known()
         with self._typed():
-            return pruning.prune(self._db, self._transaction, retention, now, most)
+            return pruning.prune(self._db, partial(sqlite_file.transaction, self._db), retention, now, most)
 
-    def see(self, source: str, left: Mapping[str, Mark]) -> None:
-        """Keep how sessions of a source are while somebody looks."""
-        with self._typed(), self._transaction():
+    def see(self, source: str, left: Mapping[str, tuple[int, str]]) -> None:
+        """Keep how sessions of a source are while somebody looks: when that was, and how, by session."""
+        with self._changing():
             batch = _Batch(self._db, self.secrets, self._still_known())
             self._db.executemany(
                 "INSERT OR REPLACE INTO seen (session, at, body) VALUES (?, ?, ?)",
                 [
-                    (
-                        batch.session(source, name),
-                        mark.at,
-                        packing.hidden(packing.marked(mark).encode(), self.secrets).decode(),
-                    )
-                    for name, mark in left.items()
+                    (batch.session(source, name), at, packing.hidden(body.encode(), self.secrets).decode())
+                    for name, (at, body) in left.items()
                 ],
             )
 
@@ -90,18 +88,20 @@ class Store:
         with self._typed():
             return reading.places(self._db, source)
 
-    def before(self, source: str, session: str, epoch: str, before: int, limit: int) -> Stored:
+    def before(self, source: str, session: str, epoch: str, before: int, limit: int) -> Found:
         """The last events before number `before`, without a hole between them and that: none, where there is one."""
         with self._typed():
             return reading.before(self._db, source, session, epoch, before, limit)
 
     def events(self, source: str, session: str, epoch: str) -> list[Event]:
         """All events of one epoch of a session that are here, in the order of their numbers."""
-        with self._typed():
-            return reading.events(self._db, source, session, epoch)
+        from console.journal.decoding import stored
 
-    def seen(self, source: str) -> dict[str, Mark]:
-        """How the sessions of a source were when somebody last looked."""
+        with self._typed():
+            return list(stored(reading.events(self._db, source, session, epoch)).events)
+
+    def seen(self, source: str) -> dict[str, tuple[int, str]]:
+        """How the sessions of a source were when somebody last looked, as `see` was told it."""
         with self._typed():
             return reading.seen(self._db, source)
 
@@ -113,15 +113,13 @@ class Store:
     # --- the file --------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
+    def _changing(self) -> Iterator[None]:
         try:
-            yield
-            self._db.execute("COMMIT")
+            with self._typed(), sqlite_file.transaction(self._db):
+                yield
         except BaseException:
+            # It may hold numbers of rows that are not there.
             self._known = _Known()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
             raise
 
     def _still_known(self) -> _Known:
@@ -140,13 +138,15 @@ class Store:
 
 
 class _Run:
-    __slots__ = ("at", "held", "id", "lost", "session")
+    __slots__ = ("at", "held", "id", "lost", "relost", "session")
 
     def __init__(self, id: int, session: int, held: str, lost: str) -> None:
         self.id = id
         self.session = session
         self.held = packing.spans(held)
         self.lost = packing.spans(lost)
+        self.relost = False
+        """Is more of it lost than the file says?"""
         self.at = 0
 
 
@@ -165,91 +165,97 @@ class _Known:
 class _Batch:
     """What one transaction writes."""
 
-    def __init__(self, db: sqlite3.Connection, secrets: Sequence[bytes], known: _Known) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, secrets: Sequence[bytes], known: _Known, *, deflating: bool = True
+    ) -> None:
         self._db = db
         self._secrets = secrets
         self._known = known
-        self._runs: dict[tuple[str, str, str], _Run] = {}
-        """Those of which this transaction brings something."""
+        self._deflating = deflating
+        self._runs: dict[int, _Run] = {}
+        """Those of which this transaction brings something, by row."""
+        self._frames: list[tuple[int, int, int, int, bytes]] = []
+        self._last = 0
+        """The row of the newest frame; nobody else adds any while the transaction lasts. 0: not asked yet."""
         self._rows: dict[tuple[int, int], int] = {}
         """The frame that brought each event, by run and number."""
         self._left: set[int] = set()
         """Frames of which an event was told again by another one."""
 
     def take(self, heard: Heard) -> int:
-        match heard.frame:
-            case Events() | Page() as frame:
-                return self._events(heard, frame)
-            case Gap() as frame:
-                run = self._run(heard, frame.session, frame.epoch)
-                run.lost.add_range(frame.from_seq + 1, frame.to_seq)
-            case RequestFrame() as frame:
-                self._request(heard, frame)
-            case _:
-                pass
+        what = heard.what
+        if isinstance(what, Said):
+            return self._events(heard, what)
+        if isinstance(what, Gone):
+            run = self._run(heard, what.session, what.epoch)
+            run.lost.add_range(what.first, what.last)
+            run.relost = True
+        else:
+            self._request(heard, what)
         return 0
 
     def finish(self) -> None:
-        """Write what is written once for all frames."""
+        """Write what is written once for all frames. In the order in which it stands in the file: with many sessions
+        each row has a page of its own, and neighbours are found faster."""
+        self._db.executemany("INSERT INTO frames (id, source, at, form, raw) VALUES (?, ?, ?, ?, ?)", self._frames)
         self._db.executemany(
             "INSERT OR REPLACE INTO events (run, seq, frame) VALUES (?, ?, ?)",
-            [(run, seq, frame) for (run, seq), frame in self._rows.items()],
+            [(run, seq, frame) for (run, seq), frame in sorted(self._rows.items())],
         )
         # A source that tells everything again would fill the file with what nothing refers to.
         self._db.executemany(
             "DELETE FROM frames WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM events WHERE frame = ?1)",
             [(frame,) for frame in self._left],
         )
+        runs = [run for _, run in sorted(self._runs.items())]
         self._db.executemany(
-            "UPDATE runs SET held = ?, lost = ?, at = ? WHERE id = ?",
-            [(packing.packed(run.held), packing.packed(run.lost), run.at, run.id) for run in self._runs.values()],
+            "UPDATE runs SET held = ?, at = ? WHERE id = ?",
+            [(packing.packed(run.held), run.at, run.id) for run in runs],
+        )
+        self._db.executemany(
+            "UPDATE runs SET lost = ? WHERE id = ?",
+            [(packing.packed(run.lost), run.id) for run in runs if run.relost],
         )
 
-    def _events(self, heard: Heard, frame: Events | Page) -> int:
-        numbered = [event for event in frame.events if event.seq is not None]
-        if not numbered:
-            return 0  # pieces of what comes again whole
-        run = self._run(heard, frame.session, frame.epoch)
+    def _events(self, heard: Heard, said: Said) -> int:
+        run = self._run(heard, said.session, said.epoch)
         add = run.held.add
-        new = [event for event in numbered if add(event.seq)]  # type: ignore[arg-type]
+        new = [number for number in said.numbers if add(number)]
         if not new:
             return 0
-        form, raw = packing.pack(packing.hidden(heard.raw or encode(frame), self._secrets))
-        stored = self._db.execute(
-            "INSERT INTO frames (source, at, form, raw) VALUES (?, ?, ?, ?)",
-            (self._source(heard.source), heard.at, form, raw),
-        )
-        id = stored.lastrowid or 0
-        for event in new:
-            if event.key is not None:
-                self._keyed(run, event, id)
-            self._rows[run.id, event.seq or 0] = id
+        raw = packing.hidden(said.raw, self._secrets) if self._secrets else said.raw
+        form, raw = packing.pack(raw) if self._deflating else (packing.PLAIN, raw)
+        if not self._last:
+            (self._last,) = self._db.execute("SELECT COALESCE(MAX(id), 0) FROM frames").fetchone()
+        self._last += 1
+        id = self._last
+        self._frames.append((id, self._source(heard.source), heard.at, form, raw))
+        for number in new:
+            if said.keys is not None and (key := said.keys.get(number)) is not None:
+                self._keyed(run, number, key, id)
+            self._rows[run.id, number] = id
         return len(new)
 
-    def _keyed(self, run: _Run, event: Event, frame: int) -> None:
+    def _keyed(self, run: _Run, number: int, named: str, frame: int) -> None:
         """A source that counts anew with each connection tells the same event again: it is kept once."""
-        key = packing.name(event.key or "")
+        key = packing.name(named)
         ask = "SELECT run, seq, frame FROM keys WHERE session = ? AND key = ?"
         row = self._db.execute(ask, (run.session, key)).fetchone()
-        if row is not None and row[:2] != (run.id, event.seq):
+        if row is not None and row[:2] != (run.id, number):
             self._db.execute("DELETE FROM events WHERE run = ? AND seq = ?", row[:2])
             self._rows.pop(row[:2], None)
             self._left.add(row[2])
         self._db.execute(
             "INSERT OR REPLACE INTO keys (session, key, run, seq, frame) VALUES (?, ?, ?, ?, ?)",
-            (run.session, key, run.id, event.seq, frame),
+            (run.session, key, run.id, number, frame),
         )
 
-    def _request(self, heard: Heard, frame: RequestFrame) -> None:
-        name = frame.request.subject.get("id")
-        if not isinstance(name, str) or not name:
-            return
-        form, raw = packing.pack(packing.hidden(heard.raw or encode(frame), self._secrets))
+    def _request(self, heard: Heard, asked: Asked) -> None:
+        form, raw = packing.pack(packing.hidden(asked.raw, self._secrets))
         self._db.execute(
             "INSERT OR REPLACE INTO requests (session, name, state, at, form, raw) VALUES (?, ?, ?, ?, ?, ?)",
-            (self._session(heard.source, frame.session), packing.name(name), frame.request.state.value, heard.at,
-             form, raw),
-        )  # fmt: skip
+            (self._session(heard.source, asked.session), packing.name(asked.name), asked.state, heard.at, form, raw),
+        )
 
     def _source(self, name: str) -> int:
         if (known := self._known.sources.get(name)) is None:
@@ -278,7 +284,7 @@ class _Batch:
                 self._db.execute("INSERT INTO runs (session, epoch, at) VALUES (?, ?, ?)", (*where, heard.at))
                 row = self._db.execute(ask, where).fetchone()
             run = self._known.runs[place] = _Run(row[0], owner, row[1], row[2])
-        self._runs[place] = run
+        self._runs[run.id] = run
         run.at = heard.at
         return run
 

@@ -148,7 +148,7 @@ async def test_the_journal_equals_the_log_of_the_host_over_many_cuts(seed: int, 
                     await asyncio.sleep(0.02)
         await journal.flushed()
         said, waiting = journal.says, journal.waiting
-        await asyncio.to_thread(journal.close)
+        await journal.close()
         told = {name: log.read(name, after=0, limit=10_000_000) for name in names}
         took = time.monotonic() - started
     assert (said, waiting) == ("", 0)

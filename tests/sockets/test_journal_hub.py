@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-import console.journal.journal as journaling
+from console.journal import journal as journaling
 from console.audit import Audit
 from console.connectors.supervisor import Item
 from console.fleet.facts import Intent, Seen, SessionKey
@@ -18,6 +18,7 @@ from console.hub import Hub
 from console.journal.journal import Journal
 from console.journal.store import Store
 from tests.sockets.host_kit import until
+from watchfloor import sqlite_file
 from watchfloor.connector import Received, Record, Target
 from watchfloor.errors import ConnectionLost
 from watchfloor.harness.base import MailItem
@@ -179,7 +180,7 @@ async def test_a_hole_in_the_journal_is_filled_when_the_console_starts_again(tmp
             await first.whole(host)
         whole = kept(tmp_path, host)
         store = Store(tmp_path / "journal.db")
-        with store._transaction():
+        with sqlite_file.transaction(store._db):
             store._db.execute("DELETE FROM events WHERE seq BETWEEN 11 AND 20")
             store._db.execute("UPDATE runs SET held = ?", (f"[[1,10],[21,{len(whole)}]]",))
         assert store.places("local")["talker"].through == 10

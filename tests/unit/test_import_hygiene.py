@@ -34,6 +34,7 @@ def loaded_by(module: str, cwd: Path) -> set[str]:
         ("watchfloor.text", NETWORK_AND_MODELS | TOOLKIT | {"asyncio"}),
         ("watchfloor.errors", NETWORK_AND_MODELS | TOOLKIT | {"asyncio"}),
         ("console.fleet.state", NETWORK_AND_MODELS | TOOLKIT | {"asyncio", "sqlite3"}),
+        ("console.journal.writer", NETWORK_AND_MODELS | TOOLKIT | {"asyncio"}),
         ("console.cli.main", NETWORK_AND_MODELS | TOOLKIT | {"sqlite3"}),
         ("console.app", NETWORK_AND_MODELS | {"sqlite3"}),
     ],

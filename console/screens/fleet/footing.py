@@ -20,7 +20,6 @@ from console.screens.availability import Standing
 from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import Contact
 
-
 _READS_ON: Final = (("read_on", Clean("read on")), ("last", Clean("to its end")), ("back", Clean("close")))
 
 

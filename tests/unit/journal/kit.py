@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from console.journal.handing import handed
 from console.journal.records import Heard
 from watchfloor.connector import Received
 from watchfloor.protocol.codec import decode_host, encode
@@ -49,7 +50,9 @@ def request(name: str, state: str = "open", session: str = "s") -> RequestFrame:
 
 
 def heard(frame: HostFrame, source: str = "h", at: int = NOW) -> Heard:
-    return Heard(source, at, frame, encode(frame))
+    what = handed(frame, encode(frame))
+    assert what is not None
+    return Heard(source, at, what)
 
 
 def received(*frames: HostFrame) -> list[Received]:

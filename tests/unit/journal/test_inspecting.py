@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
+from console.journal.handing import handed
 from console.journal.journal import JOURNAL
 from console.journal.records import Heard, TrailRow
 from console.journal.store import Store
@@ -27,7 +28,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     store = Store(path)
     said = Events(session="s", epoch="e", events=[message(4, f"the key is {TOKEN}")])
     raw = b'{"type":"events","session":"t","epoch":"e","events":[{"kind":"hologram","at":1,"seq":1,"depth":[1,{}]}]}'
-    new = Heard("other", NOW + 5_000, Events.model_validate_json(raw), raw)
+    what = handed(Events.model_validate_json(raw), raw)
+    assert what is not None
+    new = Heard("other", NOW + 5_000, what)
     store.write([heard(events([1, 2])), heard(page([1, 2, 3])), heard(said), heard(request("r1")), new])
     store.write([], [TrailRow("c1", "h", "s", NOW, {"primitive": "pause", "outcome": "applied"})])
     store.close()

@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.journal import schema
+from console.journal.decoding import stored
 from console.journal.file import open_journal, put_aside
-from console.journal.records import Heard, Pruned, Retention, TrailRow
+from console.journal.handing import handed
+from console.journal.records import Heard, Pruned, Retention, Said, TrailRow
 from console.journal.store import Store
 from tests.unit.journal.kit import NOW, events, gap, heard, message, page, request, seqs
 from watchfloor.errors import StorageCorrupt, StorageForeign, StorageNewer, StorageReadOnly
@@ -57,7 +59,9 @@ def test_only_its_owner_reads_it(store: Store, tmp_path: Path) -> None:
 def test_the_bytes_of_a_frame_are_kept_as_they_came_also_what_this_version_does_not_know(store: Store) -> None:
     raw = b'{"type":"events", "session":"s","epoch":"e","events":[{"kind":"hologram","at":1,"seq":1,"depth":[1, {}]}]}'
     frame = Events.model_validate_json(raw)
-    store.write([Heard("h", NOW, frame, raw)])
+    what = handed(frame, raw)
+    assert what is not None
+    store.write([Heard("h", NOW, what)])
     assert store._db.execute("SELECT form, raw FROM frames").fetchall() == [(0, raw)]
     assert held(store) == list(frame.events)
 
@@ -73,7 +77,7 @@ def test_large_frames_are_deflated_and_come_back_whole(store: Store) -> None:
 def test_what_comes_twice_is_kept_once_and_pieces_are_not_kept(store: Store) -> None:
     delta = Delta(at=1, item="i", offset=0, text="a piece")
     assert store.write([heard(events([1, 2])), heard(events([2, 3])), heard(events([1, 2, 3]))]) == 3
-    assert store.write([heard(Events(session="s", epoch="e", events=[delta]))]) == 0
+    assert handed(Events(session="s", epoch="e", events=[delta]), b"") is None
     assert seqs(held(store)) == [1, 2, 3]
     assert store.stats().frames == 2, "the third brought nothing"
 
@@ -94,7 +98,8 @@ def test_events_that_a_source_counts_anew_are_kept_once_by_its_own_key(store: St
 
 def test_ids_that_are_no_text_and_epochs_that_are_other_logs(store: Store) -> None:
     odd = "s\udcff\n" + "x" * 1_000
-    store.write([Heard("h", NOW, events([1], session=odd), b'{"type":"events","session":"?","epoch":"e","events":[]}')])
+    raw = b'{"type":"events","session":"?","epoch":"e","events":[]}'
+    store.write([Heard("h", NOW, Said(odd, "e", [1], None, raw))])
     assert list(store.places("h")) == [odd]
     store.write([heard(events([1, 2], epoch="old")), heard(events([1], epoch="new"), at=NOW + 1)])
     assert (seqs(held(store, epoch="old")), seqs(held(store, epoch="new"))) == ([1, 2], [1])
@@ -131,13 +136,13 @@ def test_a_place_that_does_not_begin_at_the_start_asks_for_everything(store: Sto
 
 def test_pages_end_before_a_hole(store: Store) -> None:
     store.write([heard(events(range(1, 11))), heard(events(range(15, 31)))])
-    page = store.before("h", "s", "e", 31, 5)
+    page = stored(store.before("h", "s", "e", 31, 5))
     assert (seqs(page.events), page.more) == ([26, 27, 28, 29, 30], True)
-    page = store.before("h", "s", "e", 18, 100)
+    page = stored(store.before("h", "s", "e", 18, 100))
     assert (seqs(page.events), page.more) == ([15, 16, 17], False)
-    assert store.before("h", "s", "e", 15, 5).events == ()
-    assert store.before("h", "s", "e", 40, 5).events == ()
-    assert seqs(store.before("h", "s", "e", 11, 100).events) == list(range(1, 11))
+    assert stored(store.before("h", "s", "e", 15, 5)).events == ()
+    assert stored(store.before("h", "s", "e", 40, 5)).events == ()
+    assert seqs(stored(store.before("h", "s", "e", 11, 100)).events) == list(range(1, 11))
 
 
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
