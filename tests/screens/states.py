@@ -9,10 +9,11 @@ from typing import Any, Final
 from textual.pilot import Pilot
 
 from console.app import Watchfloor
+from console.audit import Audit
 from console.fleet.absence import marks
 from console.fleet.facts import ContactFact, FaultFact, RequestKey, SessionKey
 from tests.screens.dialogs import DIALOGS
-from tests.screens.stage import Clock, StagedHost, shown
+from tests.screens.stage import Clock, StagedHost, shown, until
 from watchfloor.protocol import model as m
 from watchfloor.text import clean, clean_line
 from watchfloor.words import Contact, OptionKind, Scope
@@ -303,6 +304,36 @@ async def _inspect(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     await pilot.pause()
 
 
+async def _audit(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+    """Two days of two operators and a policy; of the older file a line was changed."""
+    folder = app.hub.audit_folder
+    asked = {"by": "ann", "source": "build-farm", "session": "deploy-eu", "attempt": 1, "primitive": "approve"}
+    for day, name in ((1, "yesterday"), (0, "today")):
+        audit = Audit(folder, clock=lambda day=day: clock.now - day * 86_400_000 - 60_000)  # type: ignore[misc]
+        allow = {**asked, "request": "r1", "option": "allow", "option_kind": "allow", "digest": f"sha256:{'7f' * 32}"}
+        audit.write("requested", "5b1c0d7e-1", {**allow, "waited_ms": 12_400, "risks": ["delete-tree"]})
+        audit.write("outcome", "5b1c0d7e-1", {"outcome": "applied"})
+        audit.write("effect", "5b1c0d7e-1", {"effect": "seen", "reason": "the gated call went on"})
+        audit.write("refused", "90aa41cc-2", {**asked, "by": "bob", "request": "r2", "reason": "armed in 0.2 s"})
+        deny = {**asked, "request": "r3", "option": "deny", "option_kind": "deny", "note": "by policy no force"}
+        audit.write("requested", "c7710e02-3", {**deny, "automatic": True, "policy": "no force"})
+        audit.write("outcome", "c7710e02-3", {"outcome": "unknown", "reason": "no word came back within 30 s"})
+        audit.close()
+        text = audit.path.read_bytes()
+        audit.path.unlink()
+        (folder / f"2026113{day}-{name}.jsonl").write_bytes(text.replace(b'"bob"', b'"eve"') if day else text)
+    fleet(app, clock)
+    await shown(pilot, app)
+    await pilot.press("L")
+    await until(pilot, lambda: "eve" in _rows(app), lambda: "the lines of both files")
+    await pilot.press("j", "j", "j", "j", "j")
+    await pilot.pause()
+
+
+def _rows(app: Watchfloor) -> str:
+    return str(getattr(getattr(app.screen, "_rows", None), "lines", ()))
+
+
 async def _away(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
     """An earlier console has left its fleet five hours ago, when there was less of it."""
     fleet(app, clock)
@@ -313,7 +344,7 @@ async def _away(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
             if n % 4 != 3:
                 left[id] = one._replace(lifecycle="running", head=0, requests=frozenset(), tokens=one.tokens // 3)
         app.hub._away.remember(name, left)
-    app.hub._away.tick(clock.now + 10_000)
+    app.hub._away.tick(clock.now + 10_000, app.hub.steady())
     app.take(app.hub.fleet.clock_set(0))
     await shown(pilot, app)
 
@@ -350,6 +381,7 @@ STATES: Final[Mapping[str, State]] = {
     "help": _help,
     "sources": _sources,
     "inspect": _inspect,
+    "audit": _audit,
     "away": _away,
     "since": _since,
     "command": _command,
