@@ -83,6 +83,10 @@ class StatusBar(Painted):
             self._left, self._right = left, right
             self.refresh()
 
+    def left_room(self, others: Sequence[Segment]) -> int | None:
+        """The cells that are free on the left beside other pieces; None before the bar has its size."""
+        return max(0, self.size.width - 2 - self._wide(others) - len(_GAP)) if self.size.width else None
+
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         ground = self.paint("")

@@ -377,18 +377,21 @@ class Board:
 
     def _paint_bars(self, now: int) -> None:
         fleet = self._hub.fleet
-        # A roster without sessions has room for the whole reasons.
         narrow = self._screen.has_class("-narrow")
-        contacts = contact_segments(fleet, now, reasons=bool(len(self.rows)), narrow=narrow)
+        clock: Segment = (clock_time(now, self._tz), "quiet")
+        needs = (*need_segments(fleet, now, self._glyphs, hidden=self.rows.hidden), clock)
         if self._hub.showing is not None:
-            contacts = ((clean_line(self._hub.showing()), "attention"),)
-        elif all(source.live for source in fleet.sources.values()) or not narrow:
-            # Who is not heard matters more than what this is.
-            contacts = ((Clean("watchfloor"), "plain"), *contacts)
-        self._top.status = _Says(
-            contacts,
-            (*need_segments(fleet, now, self._glyphs, hidden=self.rows.hidden), (clock_time(now, self._tz), "quiet")),
-        )
+            contacts: Sequence[Segment] = ((clean_line(self._hub.showing()), "attention"),)
+        else:
+            contacts = contact_segments(
+                fleet,
+                now,
+                reasons=bool(len(self.rows)),  # a roster without sessions has room for the whole of them
+                room=self._top.left_room(needs),
+                title=Clean("watchfloor"),
+                more=self._keys.shown("sources"),
+            )
+        self._top.status = _Says(contacts, needs)
         right: list[Segment] = list(self._arranged())
         if fault := self._hub.audit_fault:
             right.append((clean_line(f"interventions are not written down: {fault}"), "failed"))

@@ -10,12 +10,10 @@ from console.fleet.views.log import Line, SessionLog
 from console.fleet.views.roster import RosterView
 from console.fleet.views.row import Row
 from console.fleet.views.status import (
-    Status,
     behind_segments,
     contact_segments,
     count_segments,
     need_segments,
-    status,
 )
 from console.fleet.views.trail import trail_segment
 from console.fleet.views.wording import Glyphs, Segment, Tone
@@ -32,7 +30,6 @@ __all__ = [
     "Row",
     "Segment",
     "SessionLog",
-    "Status",
     "Tone",
     "behind_segments",
     "card",
@@ -40,6 +37,5 @@ __all__ = [
     "count_segments",
     "fact_rows",
     "need_segments",
-    "status",
     "trail_segment",
 ]

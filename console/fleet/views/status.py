@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import tzinfo
+from enum import Enum, auto
 from typing import Final
 
 from console.fleet.needs import unheard_requests
 from console.fleet.roster.census import Census
 from console.fleet.state import Source
 from console.fleet.store import Store
-from console.fleet.views.wording import Glyphs, Segment, Tone, clock_time, elapsed
-from watchfloor.text import NOTHING, Clean, cut, numeral, since
+from console.fleet.views.wording import Segment, Tone, elapsed
+from watchfloor.text import NOTHING, Clean, cell_width, cut, numeral, since
 from watchfloor.words import Contact, Lifecycle
 
 BEHIND_FROM: Final = 200
@@ -29,68 +29,113 @@ _COUNTED: Final[tuple[tuple[Lifecycle, Tone], ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The two ends of the bar."""
+def contact_segments(
+    store: Store,
+    now: int,
+    *,
+    reasons: bool = True,
+    room: int | None = None,
+    title: Clean = NOTHING,
+    more: Clean = NOTHING,
+) -> tuple[Segment, ...]:
+    """The sources that are heard as one number, every other one by name, and why where `reasons` are wanted.
 
-    left: tuple[Segment, ...]
-    right: tuple[Segment, ...]
-
-
-def status(store: Store, now: int, glyphs: Glyphs, tz: tzinfo | None = None) -> Status:
-    """The whole bar at the local time `now`."""
-    left = (*contact_segments(store, now), *count_segments(Census(store)), *behind_segments(store))
-    return Status(left, (*need_segments(store, now, glyphs), (clock_time(now, tz), "quiet")))
-
-
-def contact_segments(store: Store, now: int, *, reasons: bool = True, narrow: bool = False) -> tuple[Segment, ...]:
-    """The sources that are heard as one number, every other one by name, and why where `reasons` are wanted. Where it
-    is `narrow`, the passing reason of a lost contact has no room."""
+    `room`: the cells there are, None for as many as it takes. Where not all of it fits, the `title` before it goes
+    first, then the reasons of what may come back by itself, then the others, then the names; never that a source is not
+    heard. `more`: the key that tells what had to go.
+    """
+    before: tuple[Segment, ...] = ((title, "plain"),) if title else ()
     if not store.sources:
-        return ((Clean("no sources"), "quiet"),)
+        return (*before, (Clean("no sources"), "quiet"))
     live = [source for source in store.sources.values() if source.live]
     rest = [source for source in store.sources.values() if not source.live]
-    segments: list[Segment] = []
+    heard: list[Segment] = []
     if len(live) == 1:
-        segments.append((Clean(f"{live[0].shown} live"), "plain"))
+        heard.append((Clean(f"{live[0].shown} live"), "plain"))
     elif live:
-        segments.append((Clean(f"{len(live)} sources live"), "plain"))
-    segments.extend(_unheard(source, now, reasons, narrow) for source in rest if not source.given_up)
-    segments.extend(_given_up([source for source in rest if source.given_up], now))
-    return tuple(segments)
+        heard.append((Clean(f"{len(live)} sources live"), "plain"))
+    whole = (*heard, *_unheard(rest, now, _Why.ALL if reasons else _Why.NONE))
+    if room is None or _fits((*before, *whole), room):
+        return (*before, *whole)
+    tells: tuple[Segment, ...] = ((Clean(f"{more} tells why"), "quiet"),) if more else ()
+    pointed = tells if reasons else ()
+    lasting = (*heard, *_unheard(rest, now, _Why.LASTING)) if reasons else whole
+    bare = (*heard, *_unheard(rest, now, _Why.NONE))
+    counted = (*([(Clean(f"{len(live)} live"), "plain")] if live else ()), *_counted(rest))
+    tries: tuple[tuple[Segment, ...], ...]
+    tries = (whole, (*lasting, *pointed), (*bare, *pointed), lasting, bare, (*counted, *tells))
+    return next((said for said in tries if _fits(said, room)), counted)
 
 
-def _given_up(sources: list[Source], now: int) -> list[Segment]:
+class _Why(Enum):
+    """Which reasons are told."""
+
+    ALL = auto()
+    LASTING = auto()
+    NONE = auto()
+
+
+_GAP: Final = 2
+
+
+def _fits(segments: tuple[Segment, ...], room: int) -> bool:
+    return sum(cell_width(text) + _GAP for text, _ in segments) - _GAP <= room
+
+
+def _unheard(sources: list[Source], now: int, why: _Why) -> list[Segment]:
+    ended = [source for source in sources if source.given_up]
+    return [_not_heard(source, now, why) for source in sources if not source.given_up] + _given_up(ended, now, why)
+
+
+def _given_up(sources: list[Source], now: int, why: _Why) -> list[Segment]:
     """Hosts that ended pile up in a console that stays open: those with the same reason are one number."""
     by_why: dict[Clean, list[Source]] = {}
     for source in sources:
-        by_why.setdefault(source.why, []).append(source)
+        by_why.setdefault(NOTHING if why is _Why.NONE else source.why, []).append(source)
     return [
-        (Clean(f"{len(lost)} sources lost: {why}"), "lost")
+        (Clean(f"{len(lost)} sources lost{_told(said)}"), "lost")
         if len(lost) > 1
-        else (Clean(f"{lost[0].shown} lost {since(now - (lost[0].lost_since or now))}: {why}"), "lost")
-        for why, lost in by_why.items()
+        else (Clean(f"{lost[0].shown} lost {since(now - (lost[0].lost_since or now))}{_told(said)}"), "lost")
+        for said, lost in by_why.items()
     ]
 
 
-def _unheard(source: Source, now: int, reasons: bool, narrow: bool) -> Segment:
-    why = f": {source.why}" if source.why and reasons else ""
+def _not_heard(source: Source, now: int, why: _Why) -> Segment:
+    word = _word(source)
+    passing = word in ("lost", "not reached") and not source.fatal
+    told = _told(source.why) if why is _Why.ALL or (why is _Why.LASTING and not passing) else ""
     retrying = f", try {source.tries}" if source.tries > 1 else ""
-    if source.lost_since is not None and source.contact in (Contact.LOST, Contact.CONNECTING):
-        lost = since(now - source.lost_since)
-        if not source.welcomed:
-            return Clean(f"{source.shown} not reached for {lost}{why}{retrying}"), "lost"
-        told = why if source.fatal or not narrow else ""
-        return Clean(f"{source.shown} lost {lost}{told}{retrying}"), "lost"
-    match source.contact:
+    match word:
+        case "lost" | "not reached" if source.lost_since is not None:
+            during = "" if source.welcomed else " for"
+            return Clean(f"{source.shown} {word}{during} {since(now - source.lost_since)}{told}{retrying}"), "lost"
         case Contact.CONNECTING:
             return Clean(f"{source.shown} connecting{retrying}"), "quiet"
         case Contact.SILENT:
             return Clean(f"{source.shown} silent {since(now - source.contact_since)}"), "lost"
-        case Contact.REFUSED:
-            return Clean(f"{source.shown} refused{why}"), "failed"
-        case contact:
-            return Clean(f"{source.shown} {contact.value}{why}"), "lost"
+        case _:
+            return Clean(f"{source.shown} {word}{told}"), _tone(word)
+
+
+def _word(source: Source) -> str:
+    """What a source that is not heard is instead; one that is being tried again is still lost."""
+    if source.lost_since is not None and source.contact in (Contact.LOST, Contact.CONNECTING):
+        return "lost" if source.welcomed else "not reached"
+    return source.contact.value
+
+
+def _tone(word: str) -> Tone:
+    return "failed" if word == Contact.REFUSED else "lost"
+
+
+def _told(why: Clean) -> str:
+    return f": {why}" if why else ""
+
+
+def _counted(sources: list[Source]) -> list[Segment]:
+    """How many sources are not heard, by what they are instead."""
+    words = Counter(map(_word, sources))
+    return [(Clean(f"{count} {word}"), _tone(word)) for word, count in words.items()]
 
 
 def count_segments(census: Census) -> tuple[Segment, ...]:

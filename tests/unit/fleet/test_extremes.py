@@ -35,10 +35,9 @@ from console.fleet.views.card import card
 from console.fleet.views.facts import fact_rows
 from console.fleet.views.log import SessionLog
 from console.fleet.views.roster import RosterView
-from console.fleet.views.status import status
 from console.fleet.views.wording import ago, clock_time, elapsed, short_count
 from console.intake import Intake
-from tests.unit.fleet.viewing import GLYPHS, KEYS
+from tests.unit.fleet.viewing import GLYPHS, KEYS, status
 from watchfloor.connector import Received, Unreadable
 from watchfloor.errors import ProtocolError
 from watchfloor.protocol.codec import KEEP_RAW, Bad, decode_host

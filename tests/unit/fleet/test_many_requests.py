@@ -16,9 +16,8 @@ from console.fleet.store import KEEP_ENDED_TEXT
 from console.fleet.views.card import card
 from console.fleet.views.facts import fact_rows
 from console.fleet.views.roster import RosterView
-from console.fleet.views.status import status
 from tests.unit.fleet.scripted import ScriptedHost
-from tests.unit.fleet.viewing import GLYPHS, KEYS
+from tests.unit.fleet.viewing import GLYPHS, KEYS, status
 from watchfloor.protocol import model as m
 from watchfloor.words import Primitive, RequestKind
 

@@ -14,9 +14,9 @@ from console.fleet.needs import needs_by_session
 from console.fleet.views.card import card
 from console.fleet.views.facts import fact_rows
 from console.fleet.views.log import Line, SessionLog
-from console.fleet.views.status import contact_segments, status
+from console.fleet.views.status import contact_segments
 from tests.unit.fleet.scripted import ScriptedHost
-from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, row
+from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, row, status
 from watchfloor.connector import Received
 from watchfloor.protocol import frames as f
 from watchfloor.protocol.codec import decode_host

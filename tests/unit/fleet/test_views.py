@@ -13,11 +13,10 @@ from console.fleet.needs import next_request
 from console.fleet.views.card import card
 from console.fleet.views.facts import fact_rows
 from console.fleet.views.log import SessionLog
-from console.fleet.views.status import status
 from console.fleet.views.trail import trail_brief, trail_segment
 from console.fleet.views.wording import clock_time, short_count
 from tests.unit.fleet.scripted import ALLOW, ScriptedHost
-from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, roster
+from tests.unit.fleet.viewing import GLYPHS, KEYS, card_of, roster, status
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
 from watchfloor.text import Clean, clean_line, is_plain
