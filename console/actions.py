@@ -28,6 +28,7 @@ class Where(StrEnum):
     SESSION = "session"
     INBOX = "inbox"
     SOURCES = "sources"
+    AUDIT = "audit"
     HELP = "help"
 
 
@@ -35,7 +36,6 @@ ALL: Final = frozenset(Where)
 FLEET: Final = frozenset({Where.FLEET})
 SESSION: Final = frozenset({Where.SESSION})
 SOURCES: Final = frozenset({Where.SOURCES})
-HELP: Final = frozenset({Where.HELP})
 INBOX: Final = frozenset({Where.INBOX})
 FLOOR: Final = frozenset({Where.FLEET, Where.SESSION})
 """The screens on which sessions are looked at and steered."""
@@ -201,7 +201,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("up", ("k", "up"), "up", "line before", where=ALL),
     _look("page_down", ("pagedown",), "page down", "next page", where=ALL),
     _look("page_up", ("pageup",), "page up", "page before", where=ALL),
-    _look("find", ("slash",), "find", "a key of the help by its words", where=HELP),
+    _look(
+        "find",
+        ("slash",),
+        "find",
+        "in the help: a key by its words; in the audit: lines by theirs",
+        where=frozenset({Where.HELP, Where.AUDIT}),
+    ),
     _look("retry", ("t",), "try now", "try to reach the source at once", footer=True, where=SOURCES),
     _look(
         "read_on",
@@ -305,6 +311,14 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("U",),
         "figures",
         "how requests were decided: how many, how, how fast, and keys that came too soon",
+        Group.APPLICATION,
+        where=CARDS,
+    ),
+    Action(
+        "audit",
+        ("L",),
+        "audit",
+        "who did what through the consoles of this machine, by hand or by a policy; whether all of it is still there",
         Group.APPLICATION,
         where=CARDS,
     ),

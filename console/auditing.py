@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -37,11 +37,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is found of one file. `fault`: None = whole, as far as it and the files after it can tell."""
+    """What is found of one file. `fault`: None = whole, as far as it and the files after it can tell. `vouched`: how
+    many of its lines are still those that were written."""
 
     file: str
     lines: int
     fault: str | None
+    vouched: int
 
 
 def files(folder: Path) -> list[Path]:
@@ -52,14 +54,19 @@ def files(folder: Path) -> list[Path]:
 def entries(folder: Path) -> Iterator[Entry]:
     """Every line that can be read, of one file after the other. Raises OSError."""
     for path in files(folder):
-        with path.open("rb") as file:
-            for stored in file:
-                try:
-                    line = json.loads(stored)
-                except (ValueError, RecursionError):
-                    continue  # `check` tells of it
-                if isinstance(line, dict):
-                    yield Entry(path.name, line)
+        yield from entries_of(path)
+
+
+def entries_of(path: Path) -> Iterator[Entry]:
+    """The same of one file. Raises OSError."""
+    with path.open("rb") as file:
+        for stored in file:
+            try:
+                line = json.loads(stored)
+            except (ValueError, RecursionError):
+                continue  # `check` tells of it
+            if isinstance(line, dict):
+                yield Entry(path.name, line)
 
 
 def heads(folder: Path) -> dict[str, Head]:
@@ -68,24 +75,26 @@ def heads(folder: Path) -> dict[str, Head]:
     return {name: head for name, head in found if head is not None}
 
 
-def check(folder: Path, kept: Mapping[str, Head] | None = None) -> list[Checked]:
+def check(
+    folder: Path, kept: Mapping[str, Head] | None = None, *, verified: Callable[[Path], Verified] = verify
+) -> list[Checked]:
     """Check every file by itself, and by what the first lines of later files say of where it ended.
 
-    `kept`: heads that were written down elsewhere; a file that is gone, or shorter by now, is found by them. Raises
-    OSError where the folder or a file cannot be read.
+    `kept`: heads that were written down elsewhere; a file that is gone, or shorter by now, is found by them.
+    `verified`: what checks a file by itself. Raises OSError where the folder or a file cannot be read.
     """
     found: dict[str, Verified] = {}
     named: dict[str, list[tuple[str, Head]]] = {}
     for path in files(folder):
-        found[path.name] = verify(path)
+        found[path.name] = verified(path)
         for name, head in _after(path).items():
             named.setdefault(name, []).append((path.name, head))
     for name, head in (kept or {}).items():
         named.setdefault(name, []).append(("what was kept", head))
-    checked = [Checked(name, one.lines, one.fault or _cut(one, named.get(name, ()))) for name, one in found.items()]
+    checked = [_checked(name, one, named.get(name, ())) for name, one in found.items()]
     for name in sorted(named.keys() - found.keys()):
         by, head = named[name][0]
-        checked.append(Checked(name, 0, f"it is gone; {by} says that it had {head.n} lines"))
+        checked.append(Checked(name, 0, f"it is gone; {by} says that it had {head.n} lines", 0))
     return checked
 
 
@@ -99,14 +108,16 @@ def _after(path: Path) -> dict[str, Head]:
         return {}
 
 
-def _cut(one: Verified, named: Iterable[tuple[str, Head]]) -> str | None:
-    """What is missing at the end of a file, or is another one, by those that have named its end."""
+def _checked(name: str, one: Verified, named: Iterable[tuple[str, Head]]) -> Checked:
+    """A file by itself, and what is missing at its end, or is another one, by those that have named its end."""
+    fault, vouched = one.fault, one.lines
     for by, head in named:
-        if head.n > one.lines:
-            return f"its end is missing: it has {one.lines} lines, and had {head.n}, as {by} says"
-        if head.n > 0 and one.hashes[head.n - 1] != head.hash:
-            return f"line {head.n}: it is not the one that {by} names: the file was written anew"
-    return None
+        if 0 < head.n <= one.lines and one.hashes[head.n - 1] != head.hash:
+            vouched = 0
+            fault = fault or f"line {head.n}: it is not the one that {by} names: the file was written anew"
+        elif head.n > one.lines:
+            fault = fault or f"its end is missing: it has {one.lines} lines, and had {head.n}, as {by} says"
+    return Checked(name, one.lines, fault, vouched)
 
 
 # --- figures -------------------------------------------------------------------------------

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
-from typing import Any
 
 from console.audit import Head
-from console.auditing import Entry, check, entries, figures, files, heads
+from console.audit_book import Telling
+from console.auditing import check, entries, figures, files, heads
 from console.cli import out
 from console.cli.exits import OK, USAGE, Fail
 from console.config import state_folder
@@ -110,42 +109,9 @@ def _entries(args: Namespace, folder: Path) -> None:
         if not args.json:
             out.line(clean_line(f"{folder}: nothing is written down yet"))
         return
+    telling = Telling(UTC)
     for entry in entries(folder):
         if args.json:
             out.record({"file": entry.file, **entry.fields})
         else:
-            out.line(clean_line(_line(entry)))
-
-
-def _line(entry: Entry) -> str:
-    what, fields = entry.text("what"), entry.fields
-    parts = [_time(entry.at), f"{what:<9}"]
-    if what in ("outcome", "effect"):
-        parts += [entry.text("id")[:8], entry.text(what), entry.text("reason")]
-    else:
-        verb = "deny" if entry.text("option_kind") == "deny" else entry.text("primitive")
-        by = f"policy {entry.text('policy')}" if fields.get("policy") is not None else entry.text("by")
-        parts += [
-            entry.text("id")[:8],
-            by,
-            verb,
-            f"{entry.text('source')} {entry.text('session')}",
-            entry.text("request"),
-        ]
-        parts += [_said(fields)]
-    return "  ".join(part for part in parts if part)
-
-
-def _said(fields: Mapping[str, Any]) -> str:
-    said = [str(fields[name]) for name in ("option", "text", "note", "reason") if fields.get(name) is not None]
-    risks = fields.get("risks")
-    if isinstance(risks, list):
-        said.append(f"risky: {', '.join(map(str, risks))}")
-    return "; ".join(said)
-
-
-def _time(at: int) -> str:
-    try:
-        return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
-    except (ArithmeticError, ValueError, OSError):
-        return "at no time"
+            out.line(telling.tell(entry).line)

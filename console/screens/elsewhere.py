@@ -164,6 +164,20 @@ class Elsewhere:
         if self._screen.is_active:
             self._floor.ask(figures_ask(found, folder, self._hub.audit_fault))
 
+    def open_audit(self) -> None:
+        """Show what was done through the consoles of this machine, line by line."""
+        from console.screens.pages.audit import AuditScreen
+
+        screen = AuditScreen(self._hub, self._keys, self._clock, marks=self._marks, tz=self._tz)
+
+        def back(id: str | None) -> None:
+            if screen.writing:
+                self._floor.text_closed()
+            if id is not None:
+                self._floor.action_perform(id)
+
+        self._screen.app.push_screen(screen, back)
+
     def show_since(self) -> None:
         """Show what has happened while nobody could look."""
         from console.screens.pages.since import since_ask

@@ -90,6 +90,7 @@ class FleetScreen(Reading):
             "sources": self._elsewhere.open_sources,
             "inbox": self.open_inbox,
             "figures": self._elsewhere.show_figures,
+            "audit": self._elsewhere.open_audit,
             "since": self._elsewhere.show_since,
             "reveal": self.reveal,
             "quit": self.leave,
