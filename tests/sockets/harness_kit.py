@@ -18,6 +18,7 @@ from watchfloor.protocol.events import Event
 from watchfloor.protocol.frames import (
     Command,
     Events,
+    Gone,
     Hello,
     Outcome,
     Profiles,
@@ -42,6 +43,7 @@ class Operator:
         self.profiles: dict[str, Profile] = {}
         self.requests: dict[tuple[str, str], RequestModel] = {}
         self.outcomes: dict[str, Outcome] = {}
+        self.gone: set[str] = set()
         self._events: list[tuple[str, Event]] = []
 
     # --- what was told
@@ -110,6 +112,8 @@ class Operator:
                 self.requests[session, str(request.subject["id"])] = request
             case Events(session=session, events=events):
                 self._events += [(session, event) for event in events if getattr(event, "kind", "") != "delta"]
+            case Gone(sessions=sessions):
+                self.gone |= set(sessions)
             case Outcome() as outcome:
                 self.outcomes[outcome.id] = outcome
 

@@ -15,7 +15,7 @@ from tests.sockets.harness_kit import operator
 from tests.sockets.host_kit import PATIENCE_S, http, until
 from tests.sockets.plain_client import PlainClient
 from watchfloor.connector import Target
-from watchfloor.errors import Denied
+from watchfloor.errors import Denied, Unsupported
 from watchfloor.harness.base import MailItem
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.run import Run
@@ -66,7 +66,7 @@ def mirrored(host: Host, session: str = "kid") -> MirrorSession:
 
 async def asked(host: Host, text: str, session: str = "kid") -> RequestModel:
     """Send the child a message, and wait for what it asks."""
-    handled = await host.joins.command(session, DoSend(text=text), "ann")
+    handled = await host.intervene(session, DoSend(text=text), by="ann")
     assert handled.applied, handled.reason
     await until(lambda: mirrored(host, session).requests.open())
     return mirrored(host, session).requests.open()[0]
@@ -121,6 +121,31 @@ async def test_the_owner_decides_and_hears_whether_that_was_delivered(host: Host
         assert await host.answer_child_approval("kid", str(second.subject["id"]), False) is True
         await until(lambda: mirrored(host).lifecycle is Lifecycle.IDLE)
         assert file.read_text() == "one\n"
+
+
+async def test_a_child_of_another_process_can_be_waited_for(host: Host, tmp_path: Path) -> None:
+    async def supervise(run: Run, mail: tuple[MailItem, ...]) -> str:
+        rest = await run.wait("kid")
+        return f"{rest.state.value}: {rest.error or rest.said}"
+
+    async with child(host, tmp_path / "out") as process:
+        live = host.live("kid")
+        assert (live.name, live.state, await live.wait()) == ("kid", Lifecycle.IDLE, Lifecycle.IDLE)
+        with pytest.raises(Unsupported, match=r"await host\.intervene\('kid'"):
+            live.send("one")
+        request = await asked(host, "one")
+        host.add(FunctionHarness(supervise), name="waiter", id="waiter", text="go")
+        await until(lambda: host.core.session("waiter").lifecycle is Lifecycle.RUNNING)
+        assert await host.answer_child_approval("kid", str(request.subject["id"]), True) is True
+        assert (await host.wait("waiter")).last_words() == "idle: appended one"
+        await asked(host, "two")
+        host.send("waiter", "again")
+        await until(lambda: host.core.session("waiter").lifecycle is Lifecycle.RUNNING)
+        process.kill()
+        # Nobody waits for ever for one that is lost.
+        assert (await host.wait("waiter")).last_words() == f"unknown: {GONE}"
+        unsent = await host.intervene("kid", DoSend(text="three"))
+        assert unsent.outcome is OutcomeKind.UNDELIVERED
 
 
 async def test_a_child_that_is_killed_while_it_asks_fails_closed(host: Host, tmp_path: Path) -> None:

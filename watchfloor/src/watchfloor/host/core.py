@@ -192,12 +192,20 @@ class HostCore:
         self.news.touch(entry)
         return self.apply(entry.core.set_capabilities(offered, now))
 
-    def remove(self, session: str) -> None:
-        """Forget a session. Its events stay in the log."""
+    def put_away(self, session: str) -> None:
+        """Take a session out of the roster, to be added anew at once: clients hear of that, and the log keeps it."""
+        self.roster.remove(session)
+        self.news.drop(session)
+
+    def remove(self, session: str, *, erase: bool = False) -> None:
+        """Forget a session. Its events stay in the log, unless they are to be erased."""
         self.roster.remove(session)
         with suppress(StorageError):
             # A log that cannot be written now keeps it: it would come back with the host, and can be removed again.
-            self.log.forget_state(session)
+            if erase:
+                self.log.erase(session)
+            else:
+                self.log.forget_state(session)
         for entry in self.roster:
             if isinstance(entry.core, SessionCore):
                 entry.core.subscribers.pop(session, None)

@@ -119,6 +119,22 @@ class LogSuite(ABC):
         log.append("a", messages(3))
         assert log.epoch("a") == epoch
 
+    def test_what_is_erased_is_gone_and_all_else_stays_in_its_place(self, log: EventLog) -> None:
+        for number in range(1, 31):
+            log.append("ab"[number % 2], messages(1, start=number))
+        epoch = log.epoch("b")
+        log.erase("b")
+        assert (log.head("b"), log.first("b"), log.lost("b"), log.read("b"), log.pos) == (0, 1, 0, [], 30)
+        assert "b" not in log.sessions()
+        assert [item.event.pos for item in log.after(0, 5)] == [2, 4, 6, 8, 10]
+        assert [item.event.pos for item in log.after(21, 99)] == [22, 24, 26, 28, 30]
+        assert log.after(0, 5, "b") == []
+        # One that is given the id later is another one.
+        assert [(e.seq, e.pos) for e in log.append("b", messages(1))] == [(1, 31)]
+        assert log.epoch("b") != epoch
+        assert [item.session for item in log.after(29, 9)] == ["a", "b"]
+        log.erase("nobody")
+
     def test_pages_through_a_thousand_events(self, log: EventLog) -> None:
         for start in range(1, 1001, 50):
             log.append("a", messages(50, start=start))

@@ -49,6 +49,10 @@ class News:
         self._busy[entry.id] = entry
         return entry
 
+    def drop(self, session: str) -> None:
+        """What was not told of the session yet is not told any more."""
+        self._busy.pop(session, None)
+
     def gone(self, session: str) -> None:
         """The session is there no more."""
         self._busy.pop(session, None)
@@ -149,7 +153,7 @@ class News:
             same += 1
         letters = [(number_of(ref) or 0, posted(letter)) for ref, letter in entry.core.mailbox.fresh.items()]
         said = [words(message) for message in messages[same:]]
-        return State(entry.id, record(entry.core), same, said, letters)
+        return State(entry.id, record(entry.core, entry.fixed), same, said, letters)
 
     def _wait(self, clients: Sequence[Connection], fault: str, now: int) -> list[HostEffect]:
         self.retry_at = now + RETRY_MS

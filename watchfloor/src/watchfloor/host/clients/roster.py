@@ -101,6 +101,10 @@ class Roster:
     def get(self, session: str) -> Entry | None:
         return self._entries.get(session)
 
+    def entry(self, session: str) -> Entry:
+        """Raises KeyError where there is no such session."""
+        return self._entries[session]
+
     def add(self, core: HostedSession, traits: Traits, fixed: Mapping[str, object]) -> Entry:
         profile = self.profile(core.capabilities, traits)
         entry = self._entries[core.id] = Entry(core, dict(fixed), traits, profile)

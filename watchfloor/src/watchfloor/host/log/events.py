@@ -1,7 +1,8 @@
 """The event log of a host: what numbers events, and what history and resuming read from.
 
-An event gets a `seq` in its session and a `pos` in the whole log, both from 1 and without holes. Deltas
-are never logged. A log may forget its oldest events; it then says which.
+An event gets a `seq` in its session and a `pos` in the whole log, both from 1 and without holes, but for those that
+sessions leave in the latter when they are erased. Deltas are never logged. A log may forget its oldest events; it then
+says which.
 """
 
 from __future__ import annotations
@@ -96,6 +97,10 @@ class EventLog(Protocol):
         """The session is not to come back. Its events stay."""
         ...
 
+    def erase(self, session: str) -> None:
+        """Forget all of the session, its events too. One that is given its id later has another epoch."""
+        ...
+
     def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         """Store events of several sessions, each session once, in order, and states: all of it or nothing.
 
@@ -133,7 +138,7 @@ class MemoryLog:
             raise ValueError("a log keeps at least one event")
         self._new_epoch = new_epoch
         self._keep = keep
-        self._all: Kept[Logged] = Kept()
+        self._all: Kept[Logged | None] = Kept()
         self._of: dict[str, Kept[Event]] = {}
         self._epochs: dict[str, str] = {}
         self._lost: dict[str, int] = {}
@@ -176,6 +181,13 @@ class MemoryLog:
     def forget_state(self, session: str) -> None:
         return
 
+    def erase(self, session: str) -> None:
+        own = self._of.pop(session, None)
+        self._epochs.pop(session, None)
+        self._lost.pop(session, None)
+        for event in own.slice(own.start, own.end) if own is not None else ():
+            self._all.replace(_pos(event) - 1, None)
+
     def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         no_deltas(batch)
         return [self._append(session, events) for session, events in batch]
@@ -195,13 +207,18 @@ class MemoryLog:
         self._all.extend([Logged(session, event) for event in stored])
         while self._keep is not None and len(self._all) > self._keep:
             oldest = self._all.forget()
-            self._lost[oldest.session] = _pos(self._of[oldest.session].forget())
+            if oldest is not None:
+                self._lost[oldest.session] = _pos(self._of[oldest.session].forget())
         return stored
 
     def after(self, pos: int, limit: int, session: str | None = None) -> list[Logged]:
         if session is None:
+            found: list[Logged] = []
             start = max(pos, self._all.start)
-            return self._all.slice(start, start + limit)
+            while len(found) < limit and (some := self._all.slice(start, start + limit)):
+                found += [logged for logged in some if logged is not None]
+                start += len(some)
+            return found[:limit]
         own = self._own(session)
         start = own.find(pos, _pos)
         return [Logged(session, event) for event in own.slice(start, start + limit)]
@@ -249,6 +266,10 @@ class Kept(Generic[T]):
             del self._items[: self._dead]
             self._dead = 0
         return item
+
+    def replace(self, index: int, item: T) -> None:
+        """Put another item in the place of one that is kept."""
+        self._items[index + self._dead - self.start] = item
 
     def slice(self, start: int, end: int) -> list[T]:
         """The kept items with these indices."""

@@ -178,6 +178,14 @@ class SqliteLog:
             self._db.execute("DELETE FROM conversations WHERE session = ?", (id,))
             self._db.execute("DELETE FROM letters WHERE session = ?", (id,))
 
+    def erase(self, session: str) -> None:
+        id = self._of(session).id
+        with self._typed(), sqlite_file.transaction(self._db):
+            for table in ("events", "states", "conversations", "letters"):
+                self._db.execute(f"DELETE FROM {table} WHERE session = ?", (id,))  # noqa: S608 - names of our own
+            self._db.execute("DELETE FROM sessions WHERE id = ?", (id,))
+        self._sessions.pop(session, None)
+
     def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         no_deltas(batch)
         if not states and not any(events for _, events in batch):

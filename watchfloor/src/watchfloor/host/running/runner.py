@@ -48,6 +48,11 @@ class Runner:
     def __getitem__(self, session: str) -> Hosted:
         return self._hosted[session]
 
+    def harness(self, session: str) -> AgentHarness | None:
+        """What runs the session; None where another process does."""
+        hosted = self._hosted.get(session)
+        return hosted.harness if hosted is not None else None
+
     def forget(self, session: str) -> None:
         """The session is there no more: what it still holds is ended."""
         self._hosted.pop(session, None)

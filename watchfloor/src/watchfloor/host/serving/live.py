@@ -17,6 +17,7 @@ from watchfloor.harness.base import Conversation, ConversationMessage
 from watchfloor.harness.current import CURRENT
 from watchfloor.host.effects import Handled
 from watchfloor.host.sessions.mailbox import Letter
+from watchfloor.host.sessions.mirror import MirrorSession
 from watchfloor.host.sessions.session import SessionCore
 from watchfloor.protocol.frames import (
     Do,
@@ -89,7 +90,9 @@ class LiveMessage:
 class LiveAgent:
     """A session of a host by its handle. Everything is read at the moment it is asked for.
 
-    Verbs raise NotPossible where the state forbids them, which says why, and StaleTarget where the session is gone.
+    Verbs raise NotPossible where the state forbids them, which says why, and StaleTarget where the session is gone. One
+    that another process runs, which has joined the host, has `name`, `state`, `error` and `wait`; all else of it raises
+    Unsupported, since that process has to be asked: `Host.intervene`.
     """
 
     def __init__(self, host: Host, handle: str, by: str | None = None) -> None:
@@ -126,6 +129,8 @@ class LiveAgent:
     def error(self) -> str | None:
         """Why it failed, where it has."""
         core = self._find()
+        if isinstance(core, MirrorSession):
+            return core.rest().error if core.lifecycle is Lifecycle.FAILED else None
         return core.error if core is not None and core.lifecycle is Lifecycle.FAILED else None
 
     @property
@@ -189,10 +194,10 @@ class LiveAgent:
 
         Raises Deadlock inside of the turn of an agent that this one waits for.
         """
-        self._core()
+        if self._find() is None:
+            raise self._gone()
         async with _in_turn(self._host, self._handle):
-            core = await self._host.wait(self._handle)
-        return core.lifecycle
+            return (await self._host.rest(self._handle)).state
 
     def notify(self, subscriber: LiveAgent, on: Collection[str | Lifecycle] = IDLE_OR_FAILED) -> None:
         """Tell another live agent of this host when this one reaches these states; what it has reached is told at once.
@@ -214,16 +219,21 @@ class LiveAgent:
 
     # --- inside
 
-    def _find(self) -> SessionCore | None:
-        try:
-            return self._host.core.session(self._handle)
-        except KeyError:
-            return None
+    def _find(self) -> SessionCore | MirrorSession | None:
+        entry = self._host.core.roster.get(self._handle)
+        core = entry.core if entry is not None else None
+        return core if isinstance(core, SessionCore | MirrorSession) else None
+
+    def _gone(self) -> StaleTarget:
+        return StaleTarget(f"this host runs no session {self._handle!r}")
 
     def _core(self) -> SessionCore:
         core = self._find()
+        if isinstance(core, MirrorSession):
+            how = f"use `await host.intervene({self._handle!r}, ...)`"
+            raise Unsupported(f"another process runs {self.name!r}, and answers when it has been told: {how}")
         if core is None:
-            raise StaleTarget(f"this host runs no session {self._handle!r}")
+            raise self._gone()
         return core
 
     def _do(self, do: Do) -> Handled:

@@ -6,8 +6,8 @@ import asyncio
 import secrets
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,6 @@ from typing import Final, Self
 from watchfloor import runtime
 from watchfloor.connector import Target
 from watchfloor.errors import StaleTarget, WatchfloorError
-from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage, Rest
 from watchfloor.host.core import HEARTBEAT_S, HELLO_S, HostCore
 from watchfloor.host.effects import (
     Ask,
@@ -36,20 +35,19 @@ from watchfloor.host.log.events import EventLog, MemoryLog
 from watchfloor.host.principals import Principal, Principals
 from watchfloor.host.running.program_queries import Answers, ProgramQueries
 from watchfloor.host.running.runner import Runner
+from watchfloor.host.serving.adding import Adding
 from watchfloor.host.serving.connections import Serving
 from watchfloor.host.serving.handshake import Door
 from watchfloor.host.serving.joining import Joining, Joins, invitation
 from watchfloor.host.serving.live import LiveAgent
 from watchfloor.host.serving.outbox import MAX_BYTES, MIN_BYTES
 from watchfloor.host.serving.waiting import Waiting
-from watchfloor.host.sessions.mailbox import Letter, number_of
+from watchfloor.host.serving.waits import Waits
 from watchfloor.host.sessions.mirror import MirrorSession
 from watchfloor.host.sessions.requests import narrowest
-from watchfloor.host.sessions.session import SessionCore
-from watchfloor.protocol.events import Child
 from watchfloor.protocol.frames import Do, DoApprove, DoFork, HostInfo
 from watchfloor.protocol.model import Capabilities
-from watchfloor.words import Delivery, Role
+from watchfloor.words import Role
 
 FLUSH_S: Final = 0.01
 """Events are gathered this long into one frame."""
@@ -63,7 +61,7 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Host:
+class Host(Adding, Waits):
     """Runs agents and serves them to operators.
 
     Without `tokens` everybody on this machine, its other users included, may connect and intervene, under the
@@ -155,74 +153,6 @@ class Host:
     ) -> None:
         await self.close()
 
-    def add(
-        self,
-        harness: AgentHarness,
-        *,
-        name: str,
-        id: str | None = None,
-        parent: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        demo: bool = False,
-        owned: bool = False,
-        text: str | None = None,
-        messages: Sequence[ConversationMessage] = (),
-        model: str | None = None,
-        start: bool = True,
-    ) -> str:
-        """Add a session and return its id. It runs at once where `text` is given, or where the harness starts itself
-        (unless `start` is False). `messages` and `model` are what it remembers from the beginning.
-
-        A session that the log knows by its id comes back as it was, and nothing is sent or started: a turn that ran
-        when the host ended is suspended, until `resume` takes it up with the same mail.
-
-        Raises ValueError where the id is taken.
-        """
-        session = id if id is not None else self._core.roster.free_id(name)
-        fixed: dict[str, object] = {"name": name, "parent": parent, "labels": dict(labels or {}), "cwd": cwd}
-        core = self._core.add(
-            session,
-            capabilities=harness.capabilities,
-            traits=harness.traits,
-            now=self.now(),
-            starts_itself=harness.starts_itself,
-            grace_s=harness.grace_s,
-            fixed={**fixed, "demo": demo, "owned": owned},
-        )
-        spec = AttemptSpec(session_id=session, attempt=1, name=name, cwd=cwd, labels=dict(labels or {}))
-        self._runner.add(harness, spec)
-        back = self._core.come_back(session, self.now())
-        if back is not None:
-            self.perform(back)
-            return session
-        core.conversation.messages.extend(messages)
-        # A message that is sent now must not pass for one of those.
-        core.mailbox.number_on(max((number_of(m.ref) or 0 for m in messages if m.ref is not None), default=0))
-        core.conversation.model = model
-        effects = core.start(self.now()) if text is None and harness.starts_itself and start else []
-        if text is not None:
-            effects = core.send(text, self._core.info.name, self.now()).effects
-        self.perform(self._core.apply(effects))
-        return session
-
-    def add_child(self, parent: str, harness: AgentHarness, name: str, text: str | None) -> str:
-        """A session that another one started; the parent's folder and marks are its own too."""
-        entry = self._core.roster.get(parent)
-        fixed = entry.fixed if entry is not None else {}
-        session = self.add(
-            harness,
-            name=name,
-            parent=parent,
-            cwd=self._runner[parent].spec.cwd,
-            demo=bool(fixed.get("demo")),
-            owned=bool(fixed.get("owned")),
-            text=text,
-        )
-        child = Child(at=self.now(), session=session, name=name)
-        self.perform(self._core.apply(self._core.session(parent).emit(child, self.now())))
-        return session
-
     def send(self, session: str, text: str, *, by: str | None = None) -> str:
         """Send a session a message, whatever it advertises, in the host's own name or `by` somebody; returns its ref.
 
@@ -251,69 +181,19 @@ class Host:
         self.perform(self._core.apply(handled.effects))
         return handled
 
+    async def intervene(self, session: str, do: Do, *, by: str | None = None) -> Handled:
+        """As `command`, for any session of this host: the process of one that has joined is told, and says what became
+        of it; `unknown` where no word comes back, `undelivered` where it is lost.
+
+        Raises KeyError where there is no such session.
+        """
+        if isinstance(self._core.roster.entry(session).core, MirrorSession):
+            return await self._joins.command(session, do, by or self._core.info.name)
+        return self.command(session, do, by=by)
+
     def fork(self, session: str, *, name: str | None = None, by: str | None = None) -> str:
         """A new session that begins with what this one remembers; returns its id. Raises KeyError."""
         return str(self.command(session, DoFork(name=name), by=by).info["session"])
-
-    def remove(self, session: str) -> None:
-        """Forget a session. Raises KeyError where there is none, WatchfloorError while an attempt of it runs."""
-        if self._core.session(session).alive:
-            raise WatchfloorError(f"an attempt of {session!r} runs: stop it first")
-        self._forget(session)
-        self.perform([])
-
-    def _forget(self, session: str) -> None:
-        self._core.remove(session)
-        self._runner.forget(session)
-
-    async def wait(self, session: str) -> SessionCore:
-        """Until nothing of the session runs or waits (it is idle or has ended); returns its state.
-
-        Raises KeyError where there is none. A paused session blocks until somebody resumes, stops or removes it.
-        """
-        core = self._core.session(session)
-        await self._waiting.until(lambda: core.settled or session not in self._core.roster)
-        return core
-
-    def message(self, session: str, ref: str) -> Letter:
-        """A message of a session by its ref, "#3" or "3", and what became of it so far.
-
-        Raises KeyError where there is no such session, NoSuchRef (a KeyError) where it has no such message.
-        """
-        return self._core.session(session).mailbox.letter(ref)
-
-    async def delivery(self, session: str, ref: str) -> Delivery:
-        """How a message reached its session, once that is certain: at once where it waits, else when it is consumed.
-
-        Raises as `message` does, and NotDelivered where it ended before it was consumed.
-        """
-        return await self._waiting.delivery(session, ref)
-
-    async def response(self, session: str, ref: str) -> str:
-        """What the session answered to a message: the first of an explicit reply and the last words of the turn that
-        consumed it. May be asked for again and again.
-
-        Raises as `message` does, and NotDelivered where no answer comes: for ever where the message ended with an
-        error, for now where it waits in a session that failed.
-        """
-        return await self._waiting.response(session, ref)
-
-    async def wait_from(self, waiter: str, session: str) -> Rest:
-        """As `wait`, on behalf of an agent in its turn. Raises Deadlock, or StaleTarget where there is no session."""
-        if session not in self._core.roster:
-            raise StaleTarget(f"this host has no session {session!r}")
-        async with self._waiting.for_other(waiter, session):
-            try:
-                core = await self.wait(session)
-            except KeyError:
-                raise StaleTarget(f"another process runs {session!r}: it cannot be waited for here") from None
-        return Rest(core.lifecycle, core.last_words(), core.error)
-
-    @asynccontextmanager
-    async def waits_for(self, waiter: str, session: str) -> AsyncIterator[None]:
-        """While an agent waits for another one in its turn. Raises Deadlock where that would never end."""
-        async with self._waiting.for_other(waiter, session):
-            yield
 
     def live(self, session: str, *, by: str | None = None) -> LiveAgent:
         """A session as its owner handles it, in the host's own name or `by` somebody. Raises StaleTarget."""
@@ -440,31 +320,13 @@ class Host:
                 case ForkSession():
                     self._fork(effect)
                 case Forget(session=session):
-                    self._forget(session)
+                    self._forget(session, erase=True)
                 case Ask():
                     if not self._joins.ask(effect):
                         self._asking.ask(effect)
         self._waiting.look()
         if self._flush is None and self._core.wants_flush and not self._closed:
             self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
-
-    def _fork(self, fork: ForkSession) -> None:
-        hosted = self._runner[fork.session]
-        fixed = self._core.roster.fixed(fork.session)
-        parent = fixed.get("parent")
-        self.add(
-            hosted.harness,
-            name=fork.name,
-            id=fork.id,
-            parent=parent if isinstance(parent, str) else None,
-            labels={**hosted.spec.labels, "forked_from": fork.session},
-            cwd=hosted.spec.cwd,
-            demo=bool(fixed.get("demo")),
-            owned=bool(fixed.get("owned")),
-            messages=fork.messages,
-            model=fork.model,
-            start=False,
-        )
 
     def flush(self) -> None:
         """Log and tell what has happened so far, instead of in a moment."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
+from watchfloor.harness.base import Rest
 from watchfloor.host.effects import Changed, Handled, Publish, RequestChanged, SessionEffect
 from watchfloor.host.quoting import shown
 from watchfloor.host.sessions.hosted import Forwarded
@@ -19,7 +20,7 @@ from watchfloor.host.sessions.requests import Rejected, Requests
 from watchfloor.host.sessions.streams import Streams, within
 from watchfloor.protocol.events import Event, LifecycleChanged
 from watchfloor.protocol.frames import Do, DoAnswer, DoApprove, UnknownDo
-from watchfloor.protocol.model import Capabilities, Decision, InFlight, RequestModel, Summary
+from watchfloor.protocol.model import Capabilities, Decision, InFlight, RequestModel, Result, Summary
 from watchfloor.words import TERMINAL, Lifecycle, OutcomeKind, RequestState
 
 KEYS: Final = 20_000
@@ -32,6 +33,7 @@ _DEFAULTS: Final = {
     for name, field in Summary.model_fields.items()
     if name in SETTABLE
 }
+_AT_REST: Final = TERMINAL | {Lifecycle.IDLE, Lifecycle.UNKNOWN}
 _TOLD_AS_EVENT: Final = frozenset({"lifecycle", "pending", "attempt"})
 _ASKED: Final = (RequestState.OPEN, RequestState.UNCONFIRMED, RequestState.UNREAD)
 
@@ -73,6 +75,19 @@ class MirrorSession:
     @property
     def alive(self) -> bool:
         return self.lifecycle not in TERMINAL
+
+    @property
+    def settled(self) -> bool:
+        """Does nothing of it run or wait, as far as is known?"""
+        return self.lifecycle in _AT_REST and self._fields["pending"] is None
+
+    def rest(self) -> Rest:
+        """How it came to rest. What it said last is its result."""
+        result, error = self._fields["result"], self._fields["error"]
+        said = (result.final_message or result.text) if isinstance(result, Result) else ""
+        if self.lifecycle is Lifecycle.UNKNOWN:
+            error = self._fields["why"]
+        return Rest(self.lifecycle, said, str(error) if error is not None else None)
 
     @property
     def in_flight(self) -> tuple[InFlight, ...]:

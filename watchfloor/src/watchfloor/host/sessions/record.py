@@ -9,7 +9,7 @@ withdrawn, and is asked anew when the turn goes on. A session that was being sto
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -26,10 +26,12 @@ from watchfloor.words import Delivery, Lifecycle, Overlay
 CUT: Final = "the host ended while the turn ran"
 NOT_KNOWN: Final = "the host ended while it ran: whether it was carried out, and how far, is not known"
 NOT_RUN: Final = "the host ended before it was decided on: it was not carried out"
+KEPT: Final = ("name", "parent", "labels", "cwd", "demo")
+"""Of what never changes in a summary, that by which a session is known again when no program adds it any more."""
 
 
-def record(core: SessionCore) -> str:
-    """All that is kept of the session but its conversation, as JSON."""
+def record(core: SessionCore, fixed: Mapping[str, object]) -> str:
+    """All that is kept of the session but its conversation, as JSON. `fixed`: what never changes in its summary."""
     data: dict[str, Any] = {
         "attempt": core.attempt,
         "phase": core.phase.value,
@@ -56,9 +58,19 @@ def record(core: SessionCore) -> str:
         "calls": core.calls,
         "kept": core.kept.plain(),
         "notes": core.conversation.notes,
+        "fixed": {name: fixed[name] for name in KEPT if fixed.get(name)},
         "asked": [request.model_dump(mode="json", exclude_unset=True) for request in core.requests.open()],
     }
     return json.dumps(data, separators=(",", ":"))
+
+
+def fixed_of(saved: str) -> dict[str, Any]:
+    """What never changes in the summary of the session that was kept. Raises ValueError for what is no record."""
+    data = json.loads(saved)
+    fixed = data.get("fixed", {}) if isinstance(data, dict) else None
+    if not isinstance(fixed, dict):
+        raise ValueError("no record of a session")
+    return {name: fixed[name] for name in KEPT if name in fixed}
 
 
 def words(message: ConversationMessage) -> str:

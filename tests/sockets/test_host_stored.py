@@ -1,0 +1,80 @@
+"""Sessions that only the log of a host keeps: listed, read, deleted, and run again once they are added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sockets.harness_kit import operator
+from tests.sockets.host_kit import until
+from watchfloor import FunctionHarness, Host, Run, SqliteLog
+from watchfloor.harness.base import MailItem
+from watchfloor.protocol.frames import DoResume
+from watchfloor.words import Lifecycle, OutcomeKind, Primitive
+
+
+async def echo(run: Run, mail: tuple[MailItem, ...]) -> str:
+    """Says what it was told."""
+    return f"{run.name} heard {mail[-1].text}"
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> Path:
+    """A log with the sessions of a host that has ended."""
+    path = tmp_path / "log.db"
+    async with Host(log=SqliteLog(path)) as host:
+        for id in ("a", "b", "c"):
+            host.add(FunctionHarness(echo), name=f"agent {id}", id=id, labels={"team": "web"}, cwd="/srv", text=id * 3)
+            await host.wait(id)
+        host.fork("a", name="branch of a")
+    return path
+
+
+async def test_what_nobody_adds_is_listed_and_can_be_read_and_deleted(log: Path) -> None:
+    async with Host(log=SqliteLog(log)) as host:
+        host.add(FunctionHarness(echo), name="agent b", id="b")
+        listed = host.list_stored()
+        assert len(listed) == 3
+        assert "b" not in listed
+        await host.serve(announce=False)
+        async with operator(host.url) as client:
+            await client.until(lambda: len(client.sessions) == 4)
+            one = client.sessions["c"]
+            assert (one["name"], one["lifecycle"], one["cwd"]) == ("agent c", "idle", "/srv")
+            assert one["labels"] == {"team": "web", "stored": "yes"}
+            assert client.profiles[str(one["profile"])].capabilities.advertised() == (Primitive.DELETE,)
+            await client.until(lambda: client.events("result", "c"))
+            (fork,) = (id for id in listed if id not in ("a", "c"))
+            assert client.sessions[fork]["name"] == "branch of a"
+            assert (await client.command("send", "c", text="x")).outcome is OutcomeKind.CAPABILITY_NOT_SUPPORTED
+            assert (await client.do("delete", "c")).outcome is OutcomeKind.APPLIED
+            await client.until(lambda: "c" in client.gone)
+        assert "c" not in host.core.log.sessions()
+        assert host.core.log.read("c") == []
+    async with Host(log=SqliteLog(log)) as host:
+        assert set(host.list_stored()) == {"a", "b", fork}
+
+
+async def test_one_that_is_listed_gives_way_to_its_program(log: Path) -> None:
+    async with Host(log=SqliteLog(log)) as host:
+        host.list_stored()
+        await host.serve(announce=False)
+        async with operator(host.url) as client:
+            await client.until(lambda: len(client.sessions) == 4)
+            host.add(FunctionHarness(echo), name="agent a", id="a")
+            host.send("a", "more")
+            assert (await host.wait("a")).last_words() == "agent a heard more"
+            texts = [message.text for message in host.core.session("a").conversation.messages]
+            assert texts == ["aaa", "agent a heard aaa", "more", "agent a heard more"]
+            await client.until(lambda: "stored" not in client.sessions["a"]["labels"])
+            assert "a" not in client.gone
+
+
+async def test_nothing_runs_one_that_is_only_listed(log: Path) -> None:
+    async with Host(log=SqliteLog(log)) as host:
+        host.list_stored()
+        # Its program has no way to start it either, and it stays what it was.
+        host.command("a", DoResume())
+        await until(lambda: host.core.session("a").lifecycle is Lifecycle.FAILED)
+        assert "add it to the host, by this id, with its harness" in str(host.core.session("a").error)

@@ -1,0 +1,179 @@
+"""The sessions of a host: how they are added, come back, branch off, and are forgotten."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from watchfloor.errors import StorageCorrupt, WatchfloorError
+from watchfloor.harness.base import AgentHarness, AttemptSpec, ConversationMessage
+from watchfloor.host.core import HostCore
+from watchfloor.host.effects import ForkSession, HostEffect
+from watchfloor.host.running.runner import Runner
+from watchfloor.host.serving.stored import OF_THE_LOG, StoredHarness
+from watchfloor.host.sessions.mailbox import number_of
+from watchfloor.host.sessions.record import fixed_of
+from watchfloor.logs import logger
+from watchfloor.protocol.events import Child
+
+LISTED: Final = 1000
+"""Sessions of the log that are listed, the newest ones."""
+_log = logger(__name__)
+
+
+class Adding(ABC):
+    """That side of a host."""
+
+    _core: HostCore
+    _runner: Runner
+
+    @abstractmethod
+    def now(self) -> int: ...
+
+    @abstractmethod
+    def perform(self, effects: list[HostEffect]) -> None: ...
+
+    def add(
+        self,
+        harness: AgentHarness,
+        *,
+        name: str,
+        id: str | None = None,
+        parent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        demo: bool = False,
+        owned: bool = False,
+        text: str | None = None,
+        messages: Sequence[ConversationMessage] = (),
+        model: str | None = None,
+        start: bool = True,
+    ) -> str:
+        """Add a session and return its id. It runs at once where `text` is given, or where the harness starts itself
+        (unless `start` is False). `messages` and `model` are what it remembers from the beginning.
+
+        A session that the log knows by its id comes back as it was, and nothing is sent or started: a turn that ran
+        when the host ended is suspended, until `resume` takes it up with the same mail.
+
+        Raises ValueError where the id is taken.
+        """
+        session = id if id is not None else self._core.roster.free_id(name)
+        fixed: dict[str, object] = {"name": name, "parent": parent, "labels": dict(labels or {}), "cwd": cwd}
+        self._make_room(session)
+        core = self._core.add(
+            session,
+            capabilities=harness.capabilities,
+            traits=harness.traits,
+            now=self.now(),
+            starts_itself=harness.starts_itself,
+            grace_s=harness.grace_s,
+            fixed={**fixed, "demo": demo, "owned": owned},
+        )
+        spec = AttemptSpec(session_id=session, attempt=1, name=name, cwd=cwd, labels=dict(labels or {}))
+        self._runner.add(harness, spec)
+        back = self._core.come_back(session, self.now())
+        if back is not None:
+            self.perform(back)
+            return session
+        core.conversation.messages.extend(messages)
+        # A message that is sent now must not pass for one of those.
+        core.mailbox.number_on(max((number_of(m.ref) or 0 for m in messages if m.ref is not None), default=0))
+        core.conversation.model = model
+        effects = core.start(self.now()) if text is None and harness.starts_itself and start else []
+        if text is not None:
+            effects = core.send(text, self._core.info.name, self.now()).effects
+        self.perform(self._core.apply(effects))
+        return session
+
+    def add_child(self, parent: str, harness: AgentHarness, name: str, text: str | None) -> str:
+        """A session that another one started; the parent's folder and marks are its own too."""
+        entry = self._core.roster.get(parent)
+        fixed = entry.fixed if entry is not None else {}
+        session = self.add(
+            harness,
+            name=name,
+            parent=parent,
+            cwd=self._runner[parent].spec.cwd,
+            demo=bool(fixed.get("demo")),
+            owned=bool(fixed.get("owned")),
+            text=text,
+        )
+        child = Child(at=self.now(), session=session, name=name)
+        self.perform(self._core.apply(self._core.session(parent).emit(child, self.now())))
+        return session
+
+    def remove(self, session: str) -> None:
+        """Forget a session. Raises KeyError where there is none, WatchfloorError while an attempt of it runs."""
+        if self._core.session(session).alive:
+            raise WatchfloorError(f"an attempt of {session!r} runs: stop it first")
+        self._forget(session)
+        self.perform([])
+
+    def _forget(self, session: str, *, erase: bool = False) -> None:
+        self._core.remove(session, erase=erase)
+        self._runner.forget(session)
+
+    def list_stored(self) -> tuple[str, ...]:
+        """List what else the log keeps: sessions that this program has not added. Returns their ids, the newest first.
+
+        They are as they were, to be read and deleted; nothing runs them until they are added by their ids. A thousand
+        are listed at most. To be called once all others were added, else new ones take the ids of old ones.
+        """
+        log = self._core.log
+        listed: list[str] = []
+        for session in reversed(log.sessions()):
+            saved = log.state(session) if session not in self._core.roster else None
+            if saved is None:
+                continue
+            if len(listed) == LISTED:
+                break
+            try:
+                self._list(session, saved[0])
+            except (StorageCorrupt, ValueError) as error:
+                _log.warning("what the log keeps of %r cannot be listed: %s", session, error)
+                continue
+            listed.append(session)
+        return tuple(listed)
+
+    def _list(self, session: str, saved: str) -> None:
+        fixed = fixed_of(saved)
+        labels = {**dict(fixed.get("labels") or {}), OF_THE_LOG: "yes"}
+        self._core.add(
+            session,
+            capabilities=StoredHarness.capabilities,
+            traits=StoredHarness.traits,
+            now=self.now(),
+            fixed={"name": session, **fixed, "labels": labels},
+        )
+        try:
+            back = self._core.come_back(session, self.now())
+        except StorageCorrupt:
+            self._core.put_away(session)
+            raise
+        self._runner.add(StoredHarness(), AttemptSpec(session_id=session, attempt=1, name=session))
+        self.perform(back or [])
+
+    def _make_room(self, session: str) -> None:
+        """What is only listed gives way to whoever runs it."""
+        if session in self._core.roster and isinstance(self._runner.harness(session), StoredHarness):
+            self._core.put_away(session)
+            self._runner.forget(session)
+
+    def _fork(self, fork: ForkSession) -> None:
+        hosted = self._runner[fork.session]
+        fixed = self._core.roster.fixed(fork.session)
+        parent = fixed.get("parent")
+        self.add(
+            hosted.harness,
+            name=fork.name,
+            id=fork.id,
+            parent=parent if isinstance(parent, str) else None,
+            labels={**hosted.spec.labels, "forked_from": fork.session},
+            cwd=hosted.spec.cwd,
+            demo=bool(fixed.get("demo")),
+            owned=bool(fixed.get("owned")),
+            messages=fork.messages,
+            model=fork.model,
+            start=False,
+        )
