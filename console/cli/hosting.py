@@ -54,6 +54,7 @@ async def _host(file: HostFile, harnesses: list[tuple[AgentEntry, AgentHarness]]
             url = await serve(serving, address, tls=tls, insecure=file.insecure, stands=True)
             for agent, harness in harnesses:
                 _add(serving, agent, harness)
+            serving.list_stored()
             out.note(f"listening on {url}")
             if serving.announce_fault is not None:
                 out.note(f"consoles will not find this host by themselves: {serving.announce_fault}")
@@ -102,12 +103,16 @@ async def serve(
     announce: bool = True,
     stands: bool = False,
     token_known: bool = True,
+    given_by: str = "--token-file",
 ) -> str:
-    """Have a host listen. `token_known`: somebody else can have its token. Raises AddressInUse, Usage, Fail."""
+    """Have a host listen. `token_known`: somebody else can have its token; by the flag `given_by` they could.
+
+    Raises AddressInUse, Usage, Fail.
+    """
     why = serving.unsafe(address[0], tls=tls is not None, insecure=insecure)
     if why is None and not token_known and not insecure and not is_loopback(address[0]):
         why = (
-            f"{address[0]} is reached from other machines, whose consoles must know the token: give it by --token-file"
+            f"{address[0]} is reached from other machines, whose consoles must know the token: give it by {given_by}"
         )
     if why is not None:
         raise Usage(f"{why}; or serve on 127.0.0.1, [::1] or localhost")

@@ -17,6 +17,7 @@ _WITHOUT: Final = (
     "else it is that of the local host with this URL or name, which needs none to be given."
 )
 _ANYWHERE: Final = ("127.0.0.1", 0)
+_ASKS: Final = "ask clients of --serve for the token in this file, readable by you alone"
 _WHERE: Final = "where to listen (default: 127.0.0.1, any free port)"
 _READS: Final = "Exit status: 0 done, 4 no such session, 7 it refused us, 8 it was not reached, 2 usage."
 EXITS: Final = (
@@ -65,13 +66,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         # Told by the verb that was given them: the whole parser could only point to its own help.
         verb = f" {args.verb}" if args.verb is not None else ""
         raise Usage(f"unrecognized arguments: {' '.join(unknown)}; see watchfloor{verb} --help")
+    if "tls_cert" in args and (args.tls_cert is None) != (args.tls_key is None):
+        raise Usage(f"--tls-cert and --tls-key come together; see watchfloor {args.verb} --help")
     if args.handler == "serve:run":
         if not program:
             raise Usage(
                 "write the program to run after --, as in: watchfloor run -- make test; see watchfloor run --help"
             )
-        if (args.tls_cert is None) != (args.tls_key is None):
-            raise Usage("--tls-cert and --tls-key come together; see watchfloor run --help")
         if args.acp and args.pty:
             raise Usage("--acp goes without --pty: such an agent is spoken to through pipes; see watchfloor run --help")
         if args.acp and (args.stdin or args.observe):
@@ -132,6 +133,14 @@ def _token(verb: _Parser) -> None:
     verb.epilog = f"{_WITHOUT} {verb.epilog or ''}".strip()
 
 
+def _tls(verb: _Parser) -> None:
+    verb.add_argument("--tls-cert", metavar="F", help="serve with TLS: the certificate, with --tls-key")
+    verb.add_argument("--tls-key", metavar="F", help="serve with TLS: the key of the certificate")
+    verb.add_argument(
+        "--insecure", action="store_true", help="serve other machines without TLS, or without a token of a file"
+    )
+
+
 def _source(verb: _Parser) -> None:
     verb.add_argument(
         "url",
@@ -163,10 +172,11 @@ def _applications(verbs: Any) -> None:
     )
     demo.add_argument("--seed", metavar="S", type=values.number(0), help="fixes texts and their order (default: 1)")
     token = demo.add_mutually_exclusive_group()
-    token.add_argument("--token-file", metavar="F", help="ask clients of --serve for the token in this file")
+    token.add_argument("--token-file", metavar="F", help=_ASKS)
     # Given by the console to the demo that it starts: the token is the first line of its standard input, and with the
     # end of that the one ends with the other, however it ends.
     token.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
+    _tls(demo)
 
     web = _verb(
         verbs,
@@ -199,11 +209,7 @@ def _applications(verbs: Any) -> None:
         "`watchfloor host` keeps on this machine, if there is one",
     )
     _token(run)
-    run.add_argument("--tls-cert", metavar="F", help="serve with TLS: the certificate, with --tls-key")
-    run.add_argument("--tls-key", metavar="F", help="serve with TLS: the key of the certificate")
-    run.add_argument(
-        "--insecure", action="store_true", help="serve other machines without TLS, or without a token of a file"
-    )
+    _tls(run)
     run.add_argument("--pty", action="store_true", help="give the program a terminal of its own")
     run.add_argument(
         "--name",
@@ -239,6 +245,8 @@ def _applications(verbs: Any) -> None:
     )
     _source(bridge)
     bridge.add_argument("--serve", metavar="HOST:PORT", type=values.address, default=_ANYWHERE, help=_WHERE)
+    bridge.add_argument("--serve-token-file", metavar="F", help=_ASKS)
+    _tls(bridge)
 
 
 # --- what is there -------------------------------------------------------------------------

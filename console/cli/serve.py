@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import shutil
+import ssl
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ from watchfloor.harness.process import exit_words
 from watchfloor.harness.program import ProgramHarness
 from watchfloor.harness.wrapped import WrappedHarness
 from watchfloor.host.principals import Principal
+from watchfloor.host.serving.handshake import is_loopback
 from watchfloor.host.serving.joining import invited
 from watchfloor.host.serving.server import Host
 from watchfloor.protocol.frames import DoResume
@@ -49,7 +51,7 @@ _LOOPBACK: Final = ("127.0.0.1", 0)
 _LEAVES_IN_S: Final = 5.0
 """Seconds that a reader who does not read may keep us once we were asked to end."""
 _LONGEST_TOKEN: Final = 4096
-_OPEN_TO_ALL: Final = "anybody on this machine may operate it: --token-file F lets in only those who have the token"
+_OPEN_TO_ALL: Final = "may operate it: --token-file F lets in only those who have the token"
 
 
 # --- demo ----------------------------------------------------------------------------------
@@ -92,7 +94,13 @@ async def _demo(args: Namespace, token: str | None) -> int:
     with ends.by_signals(), _lifeline(ends, follow=args.until_stdin_ends), workspace() as folder:
         async with Host(name="demo", tokens=None if token is None else _tokens(token)) as host:
             # The console's own demo is nobody else's to find.
-            url = await serve(host, args.serve, announce=not args.until_stdin_ends)
+            url = await serve(
+                host,
+                args.serve,
+                tls=_tls(args),
+                insecure=args.insecure,
+                announce=not args.until_stdin_ends,
+            )
             await build(
                 host,
                 workspace=folder,
@@ -103,7 +111,8 @@ async def _demo(args: Namespace, token: str | None) -> int:
             if not ends.asked.is_set():
                 out.line(clean_line(f"listening on {url}"))
                 if token is None:
-                    out.note(_OPEN_TO_ALL)
+                    whoever = "anybody on this machine" if is_loopback(args.serve[0]) else "anybody who reaches it"
+                    out.note(f"{whoever} {_OPEN_TO_ALL}")
                 _note_if_hidden(host)
             await ends.asked.wait()
         # What an agent does in a thread would go on writing while the folder is removed.
@@ -203,7 +212,7 @@ async def _run(args: Namespace, echo: Echo, ends: Ends) -> int:
     # Whatever asks us to end also while the host says good-bye to its clients ends us in order.
     with ends.by_signals():
         async with Host(name=name, tokens=_tokens(token)) as host:
-            tls = tls_context(Path(args.tls_cert), Path(args.tls_key)) if args.tls_cert is not None else None
+            tls = _tls(args)
             if whom is None:
                 url = await serve(
                     host,
@@ -338,10 +347,14 @@ async def _bridge(args: Namespace, connector: Connector) -> int:
     if not isinstance(connector, ForeignConnector):
         raise Usage(f"{clean_line(connector.target.url)} is served by a host already: connect to it as it is")
     ends, over = Ends(), asyncio.Event()
-    tokens = _tokens(secrets.token_urlsafe(24))
+    known = args.serve_token_file is not None
+    tokens = _tokens(read_token(Path(args.serve_token_file)) if known else secrets.token_urlsafe(24))
+    tls = _tls(args)
     with ends.by_signals():
         async with Bridge(connector, told=lambda line: out.note(clean_line(line)), tokens=tokens) as host:
-            url = await serve(host, args.serve)
+            url = await serve(
+                host, args.serve, tls=tls, insecure=args.insecure, token_known=known, given_by="--serve-token-file"
+            )
             out.note(f"listening on {url}")
             _note_if_hidden(host)
             running = asyncio.create_task(host.run())
@@ -355,6 +368,11 @@ async def _bridge(args: Namespace, connector: Connector) -> int:
 
 
 # --- all -----------------------------------------------------------------------------------
+
+
+def _tls(args: Namespace) -> ssl.SSLContext | None:
+    """What is served with TLS proves itself with. Raises ConfigError."""
+    return tls_context(Path(args.tls_cert), Path(args.tls_key)) if args.tls_cert is not None else None
 
 
 def _note_if_hidden(host: Host) -> None:

@@ -50,6 +50,8 @@ def demo(args: Namespace) -> int:
         return serve_demo(args)
     if args.token_file is not None:
         raise Fail("--token-file belongs to demo --serve; the console's own demo has a token of its own", USAGE)
+    if args.tls_cert is not None or args.insecure:
+        raise Fail("--tls-cert, --tls-key and --insecure belong to demo --serve", USAGE)
     process = DemoProcess(user=operator(), agents=args.agents, rate=args.rate, seed=args.seed)
     return _open(args, load(), [], process, None)
 
@@ -77,8 +79,8 @@ def _open(
     # What is loaded now stays: looking for garbage in it costs a sixth of the way to the first frame. The application
     # takes the collector over once it is up.
     gc.disable()
-    from console.app import run
     from console.cli import logs
+    from console.opening import run
 
     logs.keep()
     try:

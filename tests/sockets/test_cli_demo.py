@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import ssl
 import sys
 import textwrap
 from collections.abc import AsyncIterator
@@ -19,10 +20,12 @@ from console.demo.process import DemoProcess
 from tests.sockets.cli_kit import PATIENCE_S, Program, gone, until
 from watchfloor import runtime
 from watchfloor.client import ClientCore
+from watchfloor.connector import Target
 from watchfloor.dial import dial
 from watchfloor.errors import Denied, Unreachable
 
 NAMED = 8
+PEM = Path(__file__).parents[1] / "fixtures" / "loopback.pem"
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ async def serving(program: Program, *words: str) -> AsyncIterator[tuple[asyncio.
     assert process.stdout is not None
     try:
         first = (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).decode()
-        assert first.startswith("listening on ws://127.0.0.1:"), first
+        assert first.startswith(("listening on ws://127.0.0.1:", "listening on wss://127.0.0.1:")), first
         yield process, first.removeprefix("listening on ").strip()
     finally:
         if process.returncode is None:
@@ -114,6 +117,15 @@ async def test_more_agents_are_copies_of_the_streamer(program: Program) -> None:
     async with serving(program, "--agents", "12", "--rate", "200") as (_, url):
         names = [record["name"] for record in (await program("sessions", url, "--json")).records]
     assert len([name for name in names if name.startswith("narrator")]) == 5
+
+
+async def test_it_is_served_with_tls(program: Program) -> None:
+    async with serving(program, "--tls-cert", str(PEM), "--tls-key", str(PEM)) as (_, url):
+        assert url.startswith("wss://127.0.0.1:")
+        target = Target("demo", url)
+        link = await dial(target, core := ClientCore(target), tls=ssl.create_default_context(cafile=PEM))
+        assert core.welcome is not None
+        await link.close()
 
 
 async def test_served_with_a_token_it_wants_it(program: Program, tmp_path: Path) -> None:

@@ -256,3 +256,52 @@ async def test_run_serves_other_machines_only_by_a_token_that_they_can_have(prog
     assert (done.code, done.out) == (2, "")
     assert "give it by --token-file" in done.err
     assert not (program.home / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("demo",), "give the host tokens"),
+        (("demo", "--token-file", "T"), "for TLS"),
+        (("bridge", "codex+ws://127.0.0.1:9"), "for TLS"),
+        (
+            ("bridge", "codex+ws://127.0.0.1:9", "--tls-cert", str(PEM), "--tls-key", str(PEM)),
+            "give it by --serve-token-file",
+        ),
+        (("bridge", "codex+ws://127.0.0.1:9", "--tls-cert", str(PEM)), "--tls-cert and --tls-key come together"),
+        (("demo", "--tls-key", "none", "--tls-cert", str(PEM), "--token-file", "T"), "there is no such file"),
+    ],
+)
+async def test_what_serves_other_machines_keeps_the_same_rules(
+    program: Program, words: tuple[str, ...], says: str
+) -> None:
+    token = program.home / "ann.token"
+    token.touch(mode=0o600)
+    token.write_text("token-of-ann\n")
+    told = [str(token) if word == "T" else word for word in words]
+    done = await program.process(told[0], *told[1:], "--serve", "0.0.0.0:0")
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err
+    assert "Traceback" not in done.err
+
+
+async def test_what_a_file_names_no_more_is_listed_read_and_deleted(program: Program) -> None:
+    file = program.home / "floor.toml"
+    old = "[[agent]]\nname = 'old'\ncommand = ['sh', '-c', 'echo said by the old one']\n"
+    new = "[[agent]]\nname = 'new'\ncommand = ['true']\n"
+    file.write_text(f"log = 'floor.db'\n{old}{new}")
+    async with serving(program, "host", "floor.toml") as (_, url):
+        await seen(program, url, {"old": "completed", "new": "completed"})
+    file.write_text(f"log = 'floor.db'\n{new}")
+    async with serving(program, "host", "floor.toml") as (_, url):
+        await seen(program, url, {"old": "completed", "new": "completed"})
+        (listed,) = [one for one in (await program("sessions", url, "--json")).records if one["session"] == "old"]
+        assert listed["capabilities"] == ["delete"]
+        assert "said by the old one" in (await program("events", url, "--session", "old")).out
+        assert (await program("resume", url, "old")).code == 3
+        unmeant = await program("delete", url, "old")
+        assert (unmeant.code, "say --yes" in unmeant.err) == (2, True)
+        done = await program("delete", url, "old", "--yes", "--wait", "10")
+        assert (done.code, "effect seen" in done.out) == (0, True), done.err
+    async with serving(program, "host", "floor.toml") as (_, url):
+        assert [one["session"] for one in (await program("sessions", url, "--json")).records] == ["new"]
