@@ -60,7 +60,7 @@ class Lines:
         self._on_items = on_items
         self._given_up = given_up
         self._lines: dict[str, _Line] = {}
-        self._partings: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
 
     def __contains__(self, name: str) -> bool:
         return name in self._lines
@@ -98,6 +98,8 @@ class Lines:
                     facts += self._past.kept(target.name, told)
                     if isinstance(item, Received):
                         self._detail.take(target.name, item.frame, told)
+                        if (look := intake.looked_through(item)) is not None:
+                            self._later(look)
                 except Exception as fault:
                     facts.append(unfit(target.name, fault))
             self._take(facts)
@@ -120,6 +122,16 @@ class Lines:
         )
         line = self._lines[target.name] = _Line(supervisor, asyncio.create_task(keep(), name=f"source {target.name}"))
 
+    def _later(self, look: Callable[[], list[Fact]]) -> None:
+        async def looks() -> None:
+            self._take(await asyncio.to_thread(look))
+
+        self._keep(asyncio.create_task(looks(), name="look through a list"))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
     def replace(self, target: Target) -> None:
         """Connect the source of this name to another address, or with another token, from now on.
 
@@ -131,9 +143,7 @@ class Lines:
             await line.supervisor.close()
             await line.task
 
-        parting = asyncio.create_task(part(), name=f"parting from {target.name}")
-        self._partings.add(parting)
-        parting.add_done_callback(self._partings.discard)
+        self._keep(asyncio.create_task(part(), name=f"parting from {target.name}"))
         self._detail.parted(target.name)
         self._given_up(target.name, "another host has taken the place of the one that it was sent to")
         self.dial(target)
@@ -159,4 +169,4 @@ class Lines:
         """End every connection."""
         lines = list(self._lines.values())
         await asyncio.gather(*(line.supervisor.close() for line in lines), return_exceptions=True)
-        await asyncio.gather(*(line.task for line in lines), *self._partings, return_exceptions=True)
+        await asyncio.gather(*(line.task for line in lines), *self._beside, return_exceptions=True)

@@ -35,13 +35,13 @@ from console.intake.bounds import (
     line,
     size,
 )
-from console.intake.doubles import member_twice, sessions_twice, unknown_kinds
+from console.intake.doubles import is_long, member_twice, sessions_twice, told_twice, unknown_kinds
 from console.intake.events import event_facts
 from console.intake.outcomes import outcome_info
 from console.intake.profiles import profile_fact
 from console.intake.requests import decision_fact, request_fact
 from console.intake.summaries import summary_fields
-from watchfloor.connector import Arrival, Clock, Unreadable
+from watchfloor.connector import Arrival, Clock, Received, Unreadable
 from watchfloor.protocol import events as e
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
@@ -82,8 +82,8 @@ class Intake:
         if isinstance(arrival, Unreadable):
             return self._unreadable(arrival.bad)
         frame, bad = arrival.frame, arrival.bad
-        if type(frame) is f.RequestFrame and arrival.raw is not None and (name := member_twice(arrival.raw)):
-            bad = (*bad, Bad(f"{name[:KEEP_ID]} stands in it twice", arrival.raw[:KEEP_RAW].decode(errors="replace")))
+        if arrival.raw is not None and (name := told_twice(arrival.raw, frame)):
+            bad = (*bad, _twice(name, arrival.raw))
         facts = self.frame(frame, bad)
         if not bad:
             return facts
@@ -98,6 +98,19 @@ class Intake:
     def arrivals(self, arrivals: Iterable[Arrival]) -> list[Fact]:
         """What a batch of arrivals tells, in its order."""
         return [fact for arrival in arrivals for fact in self.arrival(arrival)]
+
+    def looked_through(self, arrival: Arrival) -> Callable[[], list[Fact]] | None:
+        """What is to be called, in any thread, to look for members that stand twice in a list that is too long for it
+        to be looked through at once; None where that was done."""
+        raw = arrival.raw if isinstance(arrival, Received) else None
+        if raw is None or not isinstance(arrival, Received) or not is_long(arrival.frame):
+            return None
+
+        def found() -> list[Fact]:
+            name = member_twice(raw)
+            return [self._fault((bad := _twice(name, raw)).reason, bad.raw)] if name else []
+
+        return found
 
     def frame(self, frame: f.HostFrame | f.UnknownFrame, bad: Sequence[Bad] = ()) -> list[Fact]:
         """What one frame tells. `bad`: what of it could not be read before it came here."""
@@ -309,6 +322,10 @@ _PRESENCE: Final = frozenset({"looking", "claim"})
 _SESSION: Final = re.compile(r'"session"\s*:\s*"([^"\\]{1,1024})"')
 _ID: Final = re.compile(r'"id"\s*:\s*"([^"\\]{1,1024})"')
 _ASKS: Final = re.compile(r'"type"\s*:\s*"request"')
+
+
+def _twice(name: str, raw: bytes) -> Bad:
+    return Bad(f"{name[:KEEP_ID]} stands in it twice", raw[:KEEP_RAW].decode(errors="replace"))
 
 
 def _unnamed(session: str) -> str:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from watchfloor.protocol import events as e
+from watchfloor.protocol import frames as f
 from watchfloor.protocol.model import Summary
+
+LONG: Final = 200
+"""Sessions in one frame that are looked through at once; what lists more is for later (`is_long`)."""
+_GIVEN: Final = attrgetter("model_fields_set")
 
 
 class _Twice(Exception):
@@ -26,6 +32,49 @@ def member_twice(raw: bytes) -> str:
     except (ValueError, RecursionError):
         pass
     return ""
+
+
+def told_twice(raw: bytes, frame: f.HostFrame | f.UnknownFrame) -> str:
+    """As `member_twice`, where most frames are let through by counting their members."""
+    match frame:
+        case f.Events() | f.Page():
+            if all(type(event) is e.Delta for event in frame.events):
+                return ""  # its whole follows, and stands instead of it
+            given = len(frame.model_fields_set) + sum(map(len, map(_GIVEN, frame.events)))
+            given += sum(_inside(event.arguments) for event in frame.events if type(event) is e.ToolCall)
+            # Other events that hold objects have more members, and are read once more.
+            if _members(raw) == given:
+                return ""
+        case f.Sessions() if is_long(frame):
+            return ""
+        case _:
+            pass
+    return member_twice(raw)
+
+
+def _inside(value: object) -> int:
+    """How many members the objects in a JSON value have together."""
+    match value:
+        case dict():
+            return len(value) + sum(_inside(item) for item in value.values() if type(item) in (dict, list))
+        case list():
+            return sum(_inside(item) for item in value if type(item) in (dict, list))
+        case _:
+            return 0
+
+
+def _members(raw: bytes) -> int | None:
+    """How many members all objects have together; None where that is not to be had by counting."""
+    parts = raw.split(b'"')
+    if b"\\" in raw and any(part.endswith(b"\\") for part in parts[1::2]):
+        return None  # a quote within a text
+    # Outside of texts a colon stands behind each name, and nowhere else.
+    return b"".join(parts[::2]).count(b":")
+
+
+def is_long(frame: object) -> bool:
+    """Is it a list of sessions that would take longer to be looked through than to be taken up?"""
+    return type(frame) is f.Sessions and len(frame.sessions) > LONG
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -95,6 +95,8 @@ async def test_whatever_is_odd_is_counted_and_kept_and_costs_nothing_else(tmp_pa
         assert await hub.until(lambda: known(hub, "last"), WAIT_S)
         here = source(hub)
         assert (here.contact, scripted.connections) == (Contact.LIVE, 1)
+        # What is long is looked through beside all else.
+        assert await hub.until(lambda: here.fault_count >= len(UNREADABLE), WAIT_S)
         assert here.fault_count == len(UNREADABLE)
         texts = {entry.text for entry in hub.fleet.sessions[SessionKey("odd", "s1")].log.entries()}
         assert {f"after {number}" for number in range(len(names))} <= texts
@@ -114,6 +116,7 @@ async def test_each_of_it_alone_has_a_reason_of_its_own(tmp_path: Path, name: st
         assert await hub.until(lambda: known(hub, "last"), WAIT_S)
         here = source(hub)
         assert (here.contact, scripted.connections) == (Contact.LIVE, 1)
+        assert await hub.until(lambda: here.fault_count >= (name in UNREADABLE), WAIT_S)
         assert here.fault_count == (name in UNREADABLE)
         said = [text for label, text, _ in source_lines(hub.fleet, "odd", wall_clock(), None) if label == "unreadable"]
         assert said == (["1"] if name in UNREADABLE else [])
