@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
 import os
-import signal
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
@@ -28,20 +25,16 @@ from textual.widget import MountError
 
 from console import kept_view, looks
 from console.actions import ACTIONS
-from console.audit import Audit
-from console.config import config_path, state_folder
+from console.attention import Attention
 from console.demo.process import NAME as DEMO
-from console.fleet.decisions.bell import Bell
 from console.hub import Hub, steady_ms
-from console.journal.journal import JOURNAL, Journal
-from console.journal.records import Retention
 from console.kept_view import View
 from console.keymap import key_names, keymap
 from console.screens.collector import Collector
 from console.screens.fleet.screen import STYLES, FleetScreen
 from console.screens.setting import Setting
 from console.terminal.driver import PasteDropped, TerminalDriver, tell_terminal
-from console.terminal.lifeline import Lifeline, believed
+from console.terminal.lifeline import believed
 from themes.loader import load_glyphs
 from themes.toolkit import toolkit_theme
 from watchfloor.errors import ConfigError
@@ -54,15 +47,16 @@ if TYPE_CHECKING:
     from textual.driver import Driver
     from textual.worker import Worker
 
+    from console.audit import Audit
     from console.config import Config
     from console.demo.process import DemoProcess
     from console.discovery import Discovery
     from console.fleet.changes import Changes
-    from console.notifying.keeper import Keeper
-    from console.notifying.rules import Rules
+    from console.journal.journal import Journal
     from console.policies.rules import Policy
     from console.recording.player import Player
     from console.screens.replaying import Replaying
+    from console.terminal.lifeline import Lifeline
     from watchfloor.connector import Clock, Target
 
 _BEHIND_THE_FIRST_PAINT: Final = (
@@ -74,85 +68,11 @@ _BEHIND_THE_FIRST_PAINT: Final = (
     "console.notifying.keeper",
 )
 
-BELL_MS: Final = 1_000
-"""Least milliseconds between two bells."""
-
 ATTENDS_S: Final = 0.2
 """Seconds between two looks at which card is open."""
 
 _TURNS_IN_S: Final = 1.0
 """Seconds within which an event loop that still turns has let go of the sources."""
-
-
-def run(
-    *,
-    targets: Sequence[Target],
-    config: Config,
-    demo: DemoProcess | None = None,
-    read_only: bool = False,
-    discovery: Discovery | None = None,
-    ground: str = "",
-    browser: bool = False,
-    player: Player | None = None,
-) -> int:
-    """Open the console on these sources, and on the demo if there is one; returns the exit status.
-
-    `discovery` keeps the sources in step with the hosts of this machine. `ground` says on the screen why these are its
-    sources, where that does not go without saying. With `browser` it is drawn by whoever started this process, in a
-    browser, and there is no terminal to be lost. `player` shows a recording: nothing that happens now is shown then,
-    and nothing is kept of it.
-
-    Raises whatever the application could not handle, with the terminal as it was before.
-    """
-    lifeline = None if browser else Lifeline()
-    app = Watchfloor(
-        targets=targets,
-        config=config,
-        demo=demo,
-        read_only=read_only,
-        discovery=discovery,
-        ground=ground,
-        clock=now_ms,
-        by=_operator(targets),
-        audit=Audit(state_folder() / "audit", clock=now_ms, required=config.audit == "required"),
-        journal=_journal(config) if player is None else None,
-        player=player,
-        policies=_policies() if player is None else (),
-        lifeline=lifeline,
-        driver=_browser_driver() if browser else TerminalDriver,
-        kept=state_folder() / kept_view.NAME if player is None else None,
-    )
-    if lifeline is None:
-        app.run(mouse=config.mouse)
-    else:
-        with lifeline:
-            app.run(mouse=config.mouse, size=lifeline.size)
-    # The terminal is itself again, and an impatient key would be a signal: it must not cut off what is left to end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if app.failure is not None:
-        raise app.failure
-    return app.status
-
-
-def _policies() -> tuple[Policy, ...]:
-    if not (config_path().parent / "policies.toml").exists():
-        return ()  # to read them is not worth a later first frame to whoever has none
-    from console.policies.file import load
-
-    return load()
-
-
-def _browser_driver() -> type[Driver]:
-    from console.terminal.browser import BrowserDriver
-
-    return BrowserDriver
-
-
-def _journal(config: Config) -> Journal | None:
-    if not config.journal_days:
-        return None
-    retention = Retention.of(config.journal_days, config.journal_mb)
-    return Journal(state_folder() / JOURNAL, clock=now_ms, retention=retention)
 
 
 def _replaying(app: Watchfloor, player: Player, tz: tzinfo | None) -> Replaying:
@@ -161,19 +81,6 @@ def _replaying(app: Watchfloor, player: Player, tz: tzinfo | None) -> Replaying:
     replaying = Replaying(app, player, tz)
     app.hub.showing = lambda: replaying.words
     return replaying
-
-
-def now_ms() -> int:
-    """Milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
-
-
-def _operator(targets: Sequence[Target]) -> str:
-    named = next((target.user for target in targets if target.user), "")
-    try:
-        return named or getpass.getuser()
-    except (KeyError, OSError):
-        return "operator"
 
 
 class Watchfloor(App[int]):
@@ -260,10 +167,6 @@ class Watchfloor(App[int]):
         self._looking: Worker[None] | None = None
         self._clock = clock
         self._tz = tz
-        self._keeper: Keeper | None = None
-        self._rules: Rules | None = config.notify
-        self._touched_at = steady()
-        self._belled_at: int | None = None
         self._collector = Collector()
         self.hub: Final = Hub(
             clock=clock,
@@ -278,8 +181,15 @@ class Watchfloor(App[int]):
         )
         changed = {**config.keys, **{id: key_names(names) for id, names in (keys or {}).items()}}
         self._keys: Final = keymap(ACTIONS, changed)
-        # What a recording shows waits for nobody.
-        self._bell = Bell(self.hub.fleet) if config.bell and player is None else None
+        self.attention: Final = Attention(
+            self.hub,
+            config.notify,
+            clock=clock,
+            tz=tz,
+            ring=self.bell,
+            focused=lambda: self.app_focus,
+            bell=config.bell and player is None,  # what a recording shows waits for nobody
+        )
         self.fleet_screen: Final = FleetScreen(
             Setting(
                 hub=self.hub,
@@ -345,15 +255,8 @@ class Watchfloor(App[int]):
 
     def take(self, changes: Changes) -> None:
         """The hub says that something has changed."""
-        if self._keeper is not None:
-            self._keeper.take(changes)
-        if changes.requests and not self._leaving:
-            self._ring(changes)
+        self.attention.take(changes, rings=not self._leaving)
         self.fleet_screen.take(changes)
-
-    def _ring(self, changes: Changes) -> None:
-        if self._bell is not None and self._bell.rings(changes.requests, self.hub.steady(), self._clock()):
-            self.bell()
 
     def on_mount(self) -> None:
         """Be ready to be ended from outside, and begin once the first frame is out."""
@@ -370,8 +273,7 @@ class Watchfloor(App[int]):
         self._collector.give_back()
         if self._looking is not None:
             self._looking.cancel()
-        if self._keeper is not None:
-            await self._keeper.close()
+        await self.attention.close()
         await self.hub.close()
         if self._demo is not None:
             await asyncio.to_thread(self._demo.stop)
@@ -381,7 +283,7 @@ class Watchfloor(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """Take in what the toolkit has to tell; of the terminal's size no more than is believed."""
         if isinstance(event, events.InputEvent):
-            self._touched_at = self.hub.steady()
+            self.attention.touched()
         if isinstance(event, events.InputEvent | events.AppFocus):
             self.hub.touched()
         elif isinstance(event, events.AppBlur):
@@ -494,7 +396,7 @@ class Watchfloor(App[int]):
                 self.fleet_screen.complain(DEMO, str(fault))
         await loading
         if self.hub.showing is None:
-            self._keep_watch()
+            self.attention.keep_watch(self._config, write=partial(tell_terminal, self), beyond=self._demo is None)
         self.hub.start(targets)
         if self._discovery is not None:
             self._looking = self.run_worker(partial(self._discovery.run, self.hub), exit_on_error=True)
@@ -510,49 +412,12 @@ class Watchfloor(App[int]):
     def _attend(self) -> None:
         floor = self._floor
         attended = floor.attended if floor is not None else None
-        self.hub.attend(attended)
-        if self._keeper is not None:
-            self._keeper.seen(attended)
-
-    def _keep_watch(self) -> None:
-        """Tell what waits, from now on, to an operator who does not look."""
-        from console.notifying.keeper import Keeper
-        from console.notifying.rules import Rules
-
-        self._rules = self._config.notify or Rules()
-        self._keeper = Keeper(
-            self.hub,
-            self._rules,
-            self._clock,
-            ring=self.bell,
-            write=partial(tell_terminal, self),
-            away=self._away,
-            bell=self._bell is not None,
-            beyond=self._demo is None,
-            tz=self._tz,
-            tmux="TMUX" in os.environ,
-            hidden=["WATCHFLOOR_TOKEN", *(one.token_env for one in self._config.sources if one.token_env)],
-        )
-        self._keeper.start()
-
-    def _away(self) -> bool:
-        """Is nobody at the console, as far as it can tell?"""
-        after_s = self._rules.away_after_s if self._rules is not None else 0
-        return not self.app_focus or self.hub.steady() - self._touched_at >= after_s * 1000
+        self.attention.attend(attended)
 
     def bell(self) -> None:
-        """Ring, once a second at most, and not in the hours in which the bell is to be quiet."""
-        now = self.hub.steady()
-        if self._belled_at is not None and 0 <= now - self._belled_at < BELL_MS:
-            return
-        if self._rules is not None and self._rules.quiet is not None:
-            from console.notifying.keeper import minute_of
-            from console.notifying.rules import Channel
-
-            if self._rules.silent(Channel.BELL, minute_of(self._clock(), self._tz)):
-                return
-        self._belled_at = now
-        super().bell()
+        """Ring, unless it has just rung or is to be quiet now."""
+        if self.attention.may_ring():
+            super().bell()
 
     def panic(self, *renderables: RenderableType) -> None:
         """End with a failure. What the toolkit would print of it is not printed; `run` raises it instead."""

@@ -79,8 +79,8 @@ def _open(
     # What is loaded now stays: looking for garbage in it costs a sixth of the way to the first frame. The application
     # takes the collector over once it is up.
     gc.disable()
-    from console.app import run
     from console.cli import logs
+    from console.opening import run
 
     logs.keep()
     try:

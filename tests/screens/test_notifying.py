@@ -12,7 +12,8 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from console.app import BELL_MS, Watchfloor
+from console.app import Watchfloor
+from console.attention import BELL_MS
 from console.config import parse
 from console.notifying import keeper
 from tests.screens.stage import LARGE, Clock, StagedHost, console, shown, until
@@ -35,7 +36,7 @@ async def telling(
     text = f'[notify]\nterminal = "osc9"\n{notify}'
     app._config = replace(app._config, notify=parse(text, Path("/c.toml")).notify)
     async with app.run_test(size=LARGE) as pilot:
-        await until(pilot, lambda: app.hub.showing is not None or app._keeper is not None, lambda: "begun")
+        await until(pilot, lambda: app.hub.showing is not None or app.attention.keeper is not None, lambda: "begun")
         yield app, pilot, clock, out
 
 
@@ -142,9 +143,9 @@ async def test_nothing_is_told_of_a_recording(monkeypatch: pytest.MonkeyPatch) -
         await until(pilot, lambda: app._collector._taken, lambda: "all is begun")
         await shown(pilot, app)
         assert made == []
-        assert app._keeper is None
+        assert app.attention.keeper is None
 
 
 def tick(app: Watchfloor) -> None:
-    assert app._keeper is not None
-    app._keeper.tick()
+    assert app.attention.keeper is not None
+    app.attention.keeper.tick()
