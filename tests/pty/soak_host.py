@@ -4,7 +4,7 @@
 
 Its first line is `listening on ws://…`. Only events that have a number count: pieces of a message that is being written
 come in addition. On the first SIGINT its agents fall silent and it prints how many events its log had, on the second it
-leaves.
+leaves. On SIGUSR1 it prints how many there are by now.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import random
 import secrets
 import signal
 import sys
+from functools import partial
 from typing import Final
 
 from watchfloor.harness.base import MailItem
@@ -92,6 +93,8 @@ async def main(agents: int, rate: float) -> None:
         for number, name in enumerate(names):
             harness = FunctionHarness(Talker(rate / agents, number), starts_itself=True)
             host.add(harness, name=f"talker-{number}", id=name)
+        told = partial(print, "there are", flush=True)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: told(log.pos))
         await asked.wait()
         asked.clear()
         Talker.quiet = True
