@@ -270,6 +270,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("left", ("left",), "left", "long lines: to the left"),
     _look("right", ("right",), "right", "long lines: to the right"),
     _look("focus_next", ("tab",), "next part", "roster, card, log, facts", where=ALL),
+    _look(
+        "jump",
+        ("apostrophe",),
+        "jump",
+        "a letter before each line and part in sight: pressing it goes there",
+        where=CARDS,
+    ),
     _look("focus_previous", ("shift+tab",), "part before", "roster, card, log, facts, backwards", where=ALL),
     _look("facts", ("f",), "facts", "what is known of the session, where the screen has no room beside"),
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned", where=ALL),

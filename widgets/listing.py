@@ -201,10 +201,20 @@ class Listing(SparseView):
         if self._place >= 0:
             self._into_sight()
 
+    def line_at(self, y: int) -> Hashable | None:
+        place = y - self._head + self.scroll_offset.y
+        return self._rows.key(place) if y >= self._head and place < len(self._rows) else None
+
+    def go_to_line(self, line: Hashable) -> bool:
+        place = next((at for at in range(len(self._rows)) if self._rows.key(at) == line), None)
+        if place is not None:
+            self.select_place(place)
+        return place is not None
+
     def on_click(self, event: events.Click) -> None:
         """Select a row; the selected one is opened."""
         place = event.y - self._head + self.scroll_offset.y
-        if not 0 <= place < len(self._rows) or event.y < self._head:
+        if self.deaf or self.line_at(event.y) is None:
             return
         if place == self._place:
             self.post_message(self.Opened(self, self._key))

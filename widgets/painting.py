@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import ClassVar, Final
 
 from rich.segment import Segment as RichSegment
 from rich.style import Style
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -107,8 +107,48 @@ class LineView(Painted, ScrollView, can_focus=True):
     deaf = False
     """While something else is written, a click neither takes the keys nor acts."""
 
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._label = ""
+        self._labels: Mapping[Hashable, str] = {}
+
     def focus_on_click(self) -> bool:
         return not self.deaf
+
+    # -------------------------------------------------------------- lines that are named by a letter
+
+    def line_at(self, y: int) -> Hashable | None:
+        """What the line `y` of the widget is about, where a cursor can be put on it; else None."""
+        return None
+
+    def go_to_line(self, line: Hashable) -> bool:
+        """Put the cursor on a line that `line_at` told of; False where it is gone."""
+        return False
+
+    def lines_in_sight(self) -> list[Hashable]:
+        """What the lines are about that a cursor can be put on, from the top; each once."""
+        found = (self.line_at(y) for y in range(self.size.height))
+        return list(dict.fromkeys(line for line in found if line is not None))
+
+    def label(self, part: str, lines: Mapping[Hashable, str]) -> None:
+        """Show a letter for the whole part on its first line, and one before each of these; "" and {} for none."""
+        if part != self._label or lines != self._labels:
+            self._label, self._labels = part, lines
+            self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        strips = super().render_lines(crop)
+        if (not self._label and not self._labels) or crop.x:
+            return strips
+        style = self.tone("attention") + Style(reverse=True)
+        shown: set[str] = set()
+        for at, strip in enumerate(strips):
+            y = crop.y + at
+            letter = self._labels.get(self.line_at(y)) or ("" if y else self._label)
+            if letter and letter not in shown:
+                shown.add(letter)
+                strips[at] = Strip.join([Strip([RichSegment(letter, style)]), strip.crop(1, strip.cell_length)])
+        return strips
 
     @property
     def line_width(self) -> int:

@@ -329,13 +329,23 @@ class Roster(SparseView):
         if self._selected is not None:
             self.post_message(self.Opened(self, self._selected))
 
+    def line_at(self, y: int) -> Hashable | None:
+        rows = self._rows
+        index = self.scroll_offset.y + y - _HEADER_LINES
+        return rows.key(index) if rows is not None and y >= _HEADER_LINES and index < len(rows) else None
+
+    def go_to_line(self, line: Hashable) -> bool:
+        if self._rows is None or self._rows.index(line) is None:
+            return False
+        self.select(line)
+        return True
+
     def on_click(self, event: events.Click) -> None:
         """Select the clicked session; a double click opens it."""
-        rows = self._rows
-        index = self.scroll_offset.y + event.y - _HEADER_LINES
-        if self.deaf or rows is None or event.y < _HEADER_LINES or index >= len(rows):
+        line = self.line_at(event.y)
+        if self.deaf or line is None:
             return
-        self.select(rows.key(index))
+        self.select(line)
         if event.chain == 2:
             self.action_open()
 

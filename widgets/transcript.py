@@ -387,6 +387,16 @@ class Transcript(SparseView):
         """Show the blocks that were given at creation."""
         self.refresh_blocks()
 
+    def line_at(self, y: int) -> Hashable | None:
+        place = self._at(y + self.scroll_offset.y) if y < self._page else None
+        return None if place is None else self._shown[place].key
+
+    def go_to_line(self, line: Hashable) -> bool:
+        place = self._find(line)
+        if place is not None:
+            self.select(place, stay=True)
+        return place is not None
+
     def on_click(self, event: events.Click) -> None:
         """Select a block; the selected one is opened."""
         place = self._at(event.y + self.scroll_offset.y)

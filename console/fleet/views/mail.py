@@ -16,7 +16,7 @@ ERROR: Final = "error"
 _SAYS: Final[Mapping[str, str]] = {
     "sent": "it waits to be read",
     "consumed": "the agent has read it",
-    ERROR: "it was not delivered",
+    ERROR: "it was not carried out",
 }
 _REACHED: Final[Mapping[str, str]] = {
     "started": "it began a turn",

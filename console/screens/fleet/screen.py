@@ -22,9 +22,9 @@ from console.screens.elsewhere import Elsewhere
 from console.screens.fleet.handlers import DECIDES, LOOKS, MOVES, STEERS, Decide
 from console.screens.fleet.sizes import size_classes
 from console.screens.flows.interventions import Interventions
+from console.screens.jumping import Jumping
 from console.screens.pages import leaving
 from console.screens.quiet import WRITING
-from console.screens.reading import Reading
 from console.screens.rule import Rule
 from console.screens.too_small import TooSmall
 from watchfloor.text import clean_line
@@ -42,7 +42,7 @@ STYLES: Final = Path(__file__).with_suffix(".tcss")
 TICK_S: Final = 1 / 25
 
 
-class FleetScreen(Reading):
+class FleetScreen(Jumping):
     """The first screen. What it knows is in the hub; here is only where the operator looks, and what was said."""
 
     AUTO_FOCUS = "#roster"
@@ -94,6 +94,7 @@ class FleetScreen(Reading):
             "since": self._elsewhere.show_since,
             "reveal": self.reveal,
             "quit": self.leave,
+            "jump": self.jump,
         }
         self.set_class(setting.glyphs.name == "ascii", "-ascii")
 
@@ -186,9 +187,11 @@ class FleetScreen(Reading):
     # -------------------------------------------------------------- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While something is asked, all keys belong to the drawer, or to the line that is written in."""
+        """While something is asked, all keys belong to the drawer, or to the line that is written in; while letters
+        are shown, to those."""
         drawer = self._board.drawer
-        return not (action == "perform" and (self.line_open or (drawer is not None and drawer.is_open)))
+        written = self.line_open or self.jumping or (drawer is not None and drawer.is_open)
+        return not (action == "perform" and written)
 
     def action_perform(self, id: str) -> None:
         """Do what a key stands for, or say why not."""
@@ -242,6 +245,10 @@ class FleetScreen(Reading):
         if event.is_printable and not (drawer is not None and drawer.is_open):
             self._quiet.strayed(event.key)
 
+        if self.jumping:
+            self.jump_by(event)
+            self.paint()
+            return
     def on_paste(self) -> None:
         """Pasted where no text is asked for: what comes behind it is no key."""
         self._quiet.broken()
@@ -252,6 +259,7 @@ class FleetScreen(Reading):
             self._opened.paste_dropped(characters, ended=ended)
             return
         why = "too long" if ended else "its end never came"
+        self.leave_jump()
         self._quiet.broken()
         self.say(f"a paste of {characters:,} characters was dropped: {why}", "attention")
 
@@ -326,7 +334,9 @@ class FleetScreen(Reading):
     def leave(self) -> None:
         """Close what is asked; asked to leave, leave; else ask."""
         drawer = self._board.drawer
-        if self.line_open:
+        if self.jumping:
+            self.leave_jump()
+        elif self.line_open:
             self.leave_line()
         elif drawer is None or drawer.asks_for(leaving.LEAVE):
             self.app.exit(0)

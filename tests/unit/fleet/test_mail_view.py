@@ -40,7 +40,7 @@ def test_an_error_stands_beside_the_text_and_not_in_its_place() -> None:
     said = {str(label): text for label, text, *_ in letter_lines(letter, UTC)}
     assert said["why"] == "it was stopped"
     assert said["text"] == "first"
-    assert said["became"] == "it was not delivered"
+    assert said["became"] == "it was not carried out"
 
 
 def test_secrets_in_messages_are_masked() -> None:
