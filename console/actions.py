@@ -6,9 +6,8 @@ says how it is done; the screens hold one handler for each id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchfloor.words import OptionKind, Primitive
 
@@ -59,8 +58,7 @@ def bound(id: str, keys: tuple[str, ...]) -> str:
     return ",".join(keys) or f"unbound+{id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One thing that a key does.
 
     `keys` are names as the toolkit spells them; one without any is reached by the command line. `option` narrows a

@@ -10,7 +10,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from importlib import import_module
@@ -269,7 +268,7 @@ class Watchfloor(App[int]):
         """Let go of the sources and of the demo."""
         if self._kept is not None:
             view = self.fleet_screen.view()
-            kept_view.save(self._kept, replace(view, theme=self._chosen, configured=self._config.theme or ""))
+            kept_view.save(self._kept, view._replace(theme=self._chosen, configured=self._config.theme or ""))
         self._collector.give_back()
         if self._looking is not None:
             self._looking.cancel()

@@ -14,10 +14,9 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from watchfloor.text import clean, redact
 
@@ -171,16 +170,14 @@ class Audit:
                 return value
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The last whole line of a file: its number, and its hash, by which everything before it is bound."""
 
     n: int
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(NamedTuple):
     """What `verify` found: `lines` that hang together, and the first `fault`, which names its line; None = whole.
 
     `hashes` are those of the lines that hang together, in their order. `torn`: the fault is that of a file whose end is

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from watchfloor import runtime
 from watchfloor.connector import Target
@@ -22,8 +21,7 @@ POLL_S: Final = 2.0
 ENDED: Final = "the host has ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A source, and what of it the runtime files say.
 
     `host`: the name of the local host that it stands for; None: it has a URL of its own. `borrows`: its token is what
@@ -111,7 +109,7 @@ def _follow(sources: Sources, place: Place, host: LocalHost | None) -> Place:
     if host is None:
         if place.host is not None and place.path is not None:
             sources.let_go(target.name, ENDED)
-        return changed(place, path=None)
+        return place._replace(path=None)
     if host.path == place.path:
         return place
     if place.host is not None:
@@ -122,11 +120,11 @@ def _follow(sources: Sources, place: Place, host: LocalHost | None) -> Place:
         sources.retry(target.name)
     else:
         sources.replace(target)
-    return changed(place, target=target, path=host.path)
+    return place._replace(target=target, path=host.path)
 
 
 def _named_apart(sources: Sources, place: Place) -> Place:
-    return changed(place, target=changed(place.target, name=free_name(place.target, sources.has)))
+    return place._replace(target=changed(place.target, name=free_name(place.target, sources.has)))
 
 
 class Folder:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.files import read
 from watchfloor.errors import ConfigError
@@ -16,8 +15,7 @@ NAME: Final = "view.json"
 _LONGEST: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """Each as its own part of the console reads it; "" stands for the usual. `configured`: the theme that the
     configuration asked for when `theme` was chosen."""
 
@@ -64,7 +62,7 @@ def _fit(text: str) -> bool:
 def save(path: Path, view: View) -> None:
     """Keep it. Two consoles at once: the last one to be left counts. Where it cannot be written, it is not kept."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    told = {field.name: value for field in fields(View) if (value := getattr(view, field.name))}
+    told = {name: value for name, value in view._asdict().items() if value}
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

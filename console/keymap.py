@@ -8,7 +8,6 @@ from __future__ import annotations
 import string
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from console.actions import Action, bound
@@ -54,8 +53,7 @@ _NEEDED: Final = frozenset({"leave", "back"})
 """Actions without which somebody may be stuck."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keymap:
+class Keymap(NamedTuple):
     """Actions with their keys. `keys` maps an action's id to toolkit key names, most usual first."""
 
     keys: Mapping[str, tuple[str, ...]]

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from themes.lines import Key, line_of
 from watchfloor.errors import ConfigError
@@ -35,8 +35,7 @@ def toml(text: str, where: Path) -> dict[str, Any]:
         raise ConfigError(f"{where}: it is not TOML: a number has too many digits") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(NamedTuple):
     line: int
     text: str
 

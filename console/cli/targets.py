@@ -131,7 +131,7 @@ def _by_port(places: list[Place]) -> list[Place]:
         for place, bare in zip(places, nameless, strict=True)
     ]
     return [
-        replace(place, target=replace(place.target, name=_port_first(place.target.name)))
+        place._replace(target=replace(place.target, name=_port_first(place.target.name)))
         if machine and machines.count(machine) > 1
         else place
         for place, machine in zip(places, machines, strict=True)
@@ -153,5 +153,5 @@ def _distinct(places: Iterable[Place]) -> list[Place]:
             continue
         urls.add(plain(target.url))
         name = free_name(target, found.__contains__)
-        found[name] = replace(place, target=replace(target, name=name))
+        found[name] = place._replace(target=replace(target, name=name))
     return list(found.values())

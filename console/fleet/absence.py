@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final, NamedTuple
 
@@ -40,8 +39,7 @@ class Moved(NamedTuple):
     now: Lifecycle
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(NamedTuple):
     """What has happened at one source since local time `at`. `logs`: sessions whose log is another one now."""
 
     source: str

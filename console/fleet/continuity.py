@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchfloor.text import numeral
 from watchfloor.words import Continuity
@@ -202,8 +202,7 @@ class Track:
         return ContinuityState(Continuity.WHOLE if self.ordered else Continuity.ARRIVAL_ORDER, behind=behind)
 
 
-@dataclass(frozen=True, slots=True)
-class ContinuityState:
+class ContinuityState(NamedTuple):
     """The word, what exactly is missing (the first of it, and how many gaps `more`), which of it for good, and how many
     of the newest are still on their way."""
 

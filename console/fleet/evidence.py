@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from console.fleet.facts import EventFact, ProfileFact, SessionKey
 from console.fleet.reseeds import reseed_seen
@@ -25,8 +24,7 @@ from watchfloor.words import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """What a trail is judged by. `session` None: it is gone."""
 
     session: Session | None
@@ -36,8 +34,7 @@ class Scene:
     children: Mapping[SessionKey, Collection[SessionKey]]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     state: EffectState
     text: Clean
 

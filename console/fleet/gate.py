@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.fleet.decisions import decide
 from console.fleet.facts import Intent, OptionFact, ProfileFact, Refusal, RequestKey, SessionKey
@@ -25,8 +25,7 @@ UNASKED: Final = {Primitive.APPROVE: "nothing waits for approval", Primitive.ANS
 """Why a decision does not work where nothing is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gated:
+class Gated(NamedTuple):
     """A command that may go out, with everything that it names.
 
     `priority` is the one to send with, which a trait may have made gentler than asked for. `confirm` holds what the
@@ -55,15 +54,13 @@ class Gated:
         return self.intent.primitive
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(NamedTuple):
     """The control works now. `label`: what it will do, where its source says so ("Retry (attempt 3)")."""
 
     label: Clean | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Greyed:
+class Greyed(NamedTuple):
     """The control exists and does not work now."""
 
     reason: str
@@ -223,6 +220,8 @@ def _option_not_offered(profile: ProfileFact | None, intent: Intent) -> Refusal 
 
 
 def _unreachable(source: Source, now: int, read_only: bool) -> Refusal | None:
+    if source.recorded:
+        return Refusal(OutcomeKind.NOT_PERMITTED, "this is a recording")
     if read_only:
         return Refusal(OutcomeKind.NOT_PERMITTED, "this console only watches (--read-only)")
     if not source.live:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.fleet.continuity import Track
 from console.fleet.facts import (
@@ -57,6 +57,8 @@ class Source:
 
     name: str
     shown: Clean
+    recorded: bool = False
+    """It is a recording that is played: nothing of it happens now."""
     contact: Contact = Contact.CONNECTING
     contact_since: int = 0
     """Local time since which `contact` is what it is; that of a silence is when the last frame came."""
@@ -221,8 +223,7 @@ class Request:
         return self.state in ANSWERABLE and not self.delisted
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(NamedTuple):
     """What the target showed when the command left: effects are changes from here."""
 
     lifecycle: Lifecycle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from console.fleet.facts import Intent, ProfileFact, Refusal
 from console.fleet.reseeds import RESEED_LOSES
@@ -15,8 +15,7 @@ from watchfloor.words import TERMINAL, Lifecycle, OutcomeKind, Primitive, Priori
 WORKING = frozenset({Lifecycle.RUNNING, Lifecycle.WAITING, Lifecycle.STARTING})
 
 
-@dataclass(frozen=True, slots=True)
-class Consequences:
+class Consequences(NamedTuple):
     """How to send, what to ask first, the way around it, and what to say."""
 
     priority: Priority

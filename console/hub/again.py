@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchfloor.errors import ConnectionLost, ProtocolError
 
@@ -26,8 +25,7 @@ PATIENCE_MS: Final = 30_000
 """After this long without a page it is asked for again: a connection may have ended meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     hole: Missed
     at: int
 
@@ -91,7 +89,7 @@ class Again:
             came = [event.seq for event in events if event.seq is not None and hole.first <= event.seq <= hole.last]
             self._journal.made_good(len(came))
             if came and max(came) < hole.last:
-                self._wanted.append(replace(hole, first=max(came) + 1))
+                self._wanted.append(hole._replace(first=max(came) + 1))
 
     async def close(self) -> None:
         """Wait for nothing more."""

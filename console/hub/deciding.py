@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from console.fleet.decisions.risk.actions import request_risks
@@ -83,7 +82,7 @@ class Deciding:
         if denied := self.automatic.denied(gated.request):
             return Refusal(OutcomeKind.INVALID, str(denied))
         why = self.automatic.second_key(gated.request)
-        return replace(gated, confirm=(*gated.confirm, str(why))) if why else gated
+        return gated._replace(confirm=(*gated.confirm, str(why))) if why else gated
 
     def agreed(self, gated: Gated) -> dict[str, object]:
         """What the audit says of the second key that was given."""

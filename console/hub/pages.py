@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from console.fleet.facts import EventFact, EventsFact, FaultFact, SessionKey
 from watchfloor.errors import ProtocolError
@@ -20,8 +19,7 @@ PAGE: Final = 500
 """Events of one page."""
 
 
-@dataclass(frozen=True, slots=True)
-class OlderPage:
+class OlderPage(NamedTuple):
     """Events before those that were known, the oldest first; `more`: there are still older ones."""
 
     epoch: str

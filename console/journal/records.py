@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ TRAIL: Final = len(PARTS)
 """The tag of a TrailRow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """How far one session was received. `held`: numbers of the events that are here; `gone`: those that are here no
     longer, or nowhere; `through`: up to here nothing is missing, so that a source is asked from there."""
 
@@ -77,8 +76,7 @@ class Place:
     through: int
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(NamedTuple):
     """Events that came and found no room: those numbered `first` through `last` of one epoch of a session."""
 
     source: str
@@ -88,8 +86,7 @@ class Missed:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """Events of one epoch of a session in the order of their numbers, as they came. `more`: older ones are here."""
 
     epoch: str
@@ -106,8 +103,7 @@ class Found(NamedTuple):
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SourceStats:
+class SourceStats(NamedTuple):
     name: str
     sessions: int
     events: int
@@ -115,8 +111,7 @@ class SourceStats:
     last_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(NamedTuple):
     """What a journal holds. `bytes`: what its file takes; times are milliseconds since 1970 UTC, by our clock."""
 
     bytes: int
@@ -145,8 +140,7 @@ class Pruned:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(NamedTuple):
     """How long and how much is kept. `age_s` seconds since it came, `size` bytes of the file; None: no limit."""
 
     age_s: float | None = None
@@ -161,10 +155,9 @@ class Retention:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(NamedTuple):
     """What a check has found: `faults`, one line each, and how many frames and events could be read."""
 
     frames: int
     events: int
-    faults: tuple[str, ...] = field(default=())
+    faults: tuple[str, ...] = ()

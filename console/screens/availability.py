@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.actions import BY_ID, Action, Needs
 from console.fleet.decisions.decide import TOO_LARGE, option_deny, option_once, undecidable
@@ -48,8 +47,7 @@ _ONLY_WITH_REQUEST: Final = frozenset({"options", "deny", "deny_reason"})
 """Ways to decide; while nothing is open one key stands for them all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """How an action stands. `shown`: has it a place in the footer? `reason`: why it does not work, "" where it does."""
 
     shown: bool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -288,7 +287,7 @@ class Board:
         if made is None:
             return
         if made.open and shown.whole and (unseen := self.beginning_unseen):
-            made = replace(made, armed=unseen, left_ms=0)
+            made = made._replace(armed=unseen, left_ms=0)
         if shown.outdated(request):
             ours = former(self._hub.fleet, shown.key)
             on_this = ours is not None and ours.intent.seen is not None and ours.intent.seen.digest == shown.digest
@@ -296,7 +295,7 @@ class Board:
             self.card.card = shown.kept(made, leads, _decision(ours) if ours is not None and on_this else "")
             return
         if not made.open and self._asks_more(shown.key.owner):
-            made = replace(made, ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
+            made = made._replace(ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
         shown.look(made, steady)
         self.card.card = made
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Final
 
 from console.fleet.facts import RequestKey, Seen
@@ -95,8 +94,8 @@ class Shown:
         says = f"{ASKS_ELSE}: {leads}" if made.open else f"{ASKED_ELSE}, and is over: {made.ending}; {leads}"
         if ours:
             says = f"{ours} was on this; {says}"
-        return replace(
-            self._read, options=(), open=False, ending=Clean(says), deadline=Clean(""), armed=Clean(""), left_ms=0
+        return self._read._replace(
+            options=(), open=False, ending=Clean(says), deadline=Clean(""), armed=Clean(""), left_ms=0
         )
 
     def seen(self, now: int) -> Seen:

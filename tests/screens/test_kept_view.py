@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +47,7 @@ async def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
     save(kept, View(theme="gone", sort="later", group="phase", filter="in:(", level="most"))
     async with staged(tmp_path, kept=kept) as stage:
         usual = View(sort="attention", group="parent", level="all")
-        assert replace(stage.console.app.fleet_screen.view(), label="") == usual
+        assert stage.console.app.fleet_screen.view()._replace(label="") == usual
 
 
 async def test_no_color_wins_and_what_was_chosen_stays_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,7 +129,7 @@ def test_another_host_at_an_old_address_is_not_the_old_host() -> None:
 
 
 def test_each_of_two_of_one_name_keeps_its_own_place() -> None:
-    places = [local_place(host("build")), replace(local_place(host("build", B)), target=Target("build-2", B, "t"))]
+    places = [local_place(host("build")), local_place(host("build", B))._replace(target=Target("build-2", B, "t"))]
     told, found = Told(), Discovery(places, adopt=local_place)
     found.update(told, [host("build", B, "new", life=2)])
     assert told.news() == [f"let go build: {ENDED}", f"replace build-2 {B} new"]

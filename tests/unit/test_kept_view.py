@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,7 @@ TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), max_size=40)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.builds(View, **{field.name: TEXTS for field in fields(View) if field.name != "reverse"}, reverse=st.booleans())
-)
+@given(st.builds(View, **{name: TEXTS for name in View._fields if name != "reverse"}, reverse=st.booleans()))
 def test_what_is_saved_is_loaded(tmp_path: Path, view: View) -> None:
     save(tmp_path / "state" / "view.json", view)
     assert load(tmp_path / "state" / "view.json") == view

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from console.fleet.decisions.former import ago_words, doubt_words, in_doubt, sent_ago, standing
 from console.fleet.decisions.reach import REACH, lasts
@@ -37,8 +36,7 @@ _REACH: Final[Mapping[Scope, str]] = {
 """Scopes that reach beyond the session that asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """When a key was pressed. `now`: local time; `steady`: the same by a clock that is never set, in which
     `Seen.since_local` is counted; `arm_ms`: how long what is decided has to have stood still."""
 
@@ -47,8 +45,7 @@ class Moment:
     arm_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A decision that may be sent: on which request, by which digest and option."""
 
     request: Request

@@ -7,8 +7,7 @@ else by any part, and case makes no difference. A text with blanks or a colon st
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from console.fleet.state import Session
 from console.fleet.store import Store
@@ -23,8 +22,7 @@ class FilterError(ValueError):
     """What is written is no filter; the text says why, in words for the operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One condition: a key ("" for a bare text), and its values as they were written, one of which has to hold."""
 
     key: str
@@ -32,8 +30,7 @@ class Term:
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """What was written, and the terms that it stands for."""
 
     text: str
@@ -48,8 +45,7 @@ class Filter:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     holds: Holds
     words: tuple[str, ...] = ()
     """The values that there are; none: any text."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from console.fleet.decisions.decide import TOO_LARGE, Moment, arming_ms, arming_words, ended
 from console.fleet.decisions.former import ago_words, doubt_words, in_doubt, standing
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 MASK: Final = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class CardField:
+class CardField(NamedTuple):
     """One thing that a question asks for, and what was entered so far."""
 
     label: Clean
@@ -37,8 +35,7 @@ class CardField:
     value: Clean
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """One request, ready to be drawn."""
 
     key: RequestKey

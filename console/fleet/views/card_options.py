@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from console.fleet.decisions.decide import TOO_LARGE, option_deny, option_once, undecidable
 from console.fleet.decisions.former import standing, state_words
@@ -37,8 +37,7 @@ _MATCHED = 90
 """Characters of what a grant matches that stand on the card."""
 
 
-@dataclass(frozen=True, slots=True)
-class CardOption:
+class CardOption(NamedTuple):
     """One way to decide, with the key that does it; `note` says what follows, or why it cannot be chosen."""
 
     key: Clean
@@ -83,8 +82,7 @@ def _primitive(request: Request) -> Primitive:
     return Primitive.APPROVE if request.kind is RequestKind.APPROVAL else Primitive.ANSWER
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
+class _Maker(NamedTuple):
     keys: Mapping[str, str]
     blocked: str | None
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.fleet.facts import SessionKey
 from console.fleet.log import UNREAD, LogEntry
@@ -57,8 +56,7 @@ _PLAIN_HEAD: Final = frozenset({"assistant", "user", "operator", "system", "stdo
 """Labels that the kind of the line tells already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One event as a line."""
 
     time: Clean

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.fleet.facts import ProfileFact
 from console.fleet.needs import Needs
@@ -44,8 +43,7 @@ _WAS: Final = {Lifecycle.COMPLETED.value: "complete"}
 """A last known state in words that fit into its column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One session as a line. An empty text leaves its cell empty."""
 
     glyph: Clean
@@ -67,8 +65,7 @@ class Row:
     """How many lines are put away below it, such as "+3"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What the roster knows of a line and the session does not."""
 
     tree: Clean

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from console.actions import Action, Group
 from console.fleet.facts import SessionKey
@@ -23,8 +22,7 @@ from watchfloor.words import Contact
 _READS_ON: Final = (("read_on", Clean("read on")), ("last", Clean("to its end")), ("back", Clean("close")))
 
 
-@dataclass(frozen=True, slots=True)
-class FooterKey:
+class FooterKey(NamedTuple):
     """One key of the footer. A blocked one is drawn grey, with its reason."""
 
     key: Clean

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from console.screens.fleet.lookout import Lookout
 from watchfloor.text import Clean
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from widgets.line_box import LineBox
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What becomes of a line. `changed` is told of every change and says something about it; `taken` says why it cannot
     be taken, or nothing; `left`: it is not wanted any more."""
 

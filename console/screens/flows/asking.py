@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from watchfloor.text import NOTHING, Clean
 from widgets.tones import Segment, Tone
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """One thing to choose. `value` goes back exactly as it is; `key` is the printable key that chooses it at once.
 
     `also` holds further keys that do, not shown. `blocked` says why it cannot be chosen; "" where it can. `kept`: once
@@ -28,8 +26,7 @@ class Choice:
     kept: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TextBox:
+class TextBox(NamedTuple):
     """A line of text to be written. `check` says what is wrong with it, or "". A secret one shows no character.
     `anew`: what is left from before is selected, so that what is typed stands in its place. `past`: texts that can be
     brought back, oldest first."""
@@ -40,8 +37,7 @@ class TextBox:
     check: Callable[[str], Clean] = lambda text: NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What the operator gave: the values of what was chosen, or a text."""
 
     values: tuple[str, ...] = ()
@@ -53,8 +49,7 @@ Drafts: TypeAlias = Sequence[Hashable]
 """What texts belong to that were written and not sent; see `Ask.draft`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """One question to the operator, with either choices or a text box; with neither it is only read.
 
     `title` says what it is about and to whom it goes, `about` what it will do; `live` as well, read again all the time
@@ -77,7 +72,7 @@ class Ask:
     many: bool = False
     needed: bool = False
     text: TextBox | None = None
-    enter: Clean = Clean("sends")  # noqa: RUF009 - an immutable text
+    enter: Clean = Clean("sends")
     ended: Callable[[], Clean] = lambda: NOTHING
     name: str = ""
     draft: Hashable = None

@@ -6,9 +6,8 @@ Only acts that can be taken back, or that nothing is lost by, are done so; nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from console.fleet.facts import Intent, Refusal, SessionKey
 from console.fleet.state import Session, Trail
@@ -32,8 +31,7 @@ ACTS: Final[Mapping[str, Primitive]] = MappingProxyType(
 _TURNS: Final = frozenset({Primitive.SEND, Primitive.INTERRUPT})
 
 
-@dataclass(frozen=True, slots=True)
-class Meant:
+class Meant(NamedTuple):
     """A command for one of the sessions, and what the operator was told that it brings about."""
 
     command: Intent

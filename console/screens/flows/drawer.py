@@ -7,7 +7,6 @@ one would be painted whole at every change.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
 from textual import on
@@ -125,7 +124,7 @@ class Drawer(Vertical):
             prompt.close()
         if ask.text is None and written:
             # What was chosen and not sent, by its label.
-            ask = replace(ask, at=next((one.value for one in ask.choices if one.label == written), ask.at))
+            ask = ask._replace(at=next((one.value for one in ask.choices if one.label == written), ask.at))
         choices.show(ask, written.split(_AND))
         self.add_class("-open")
         self.fit_height()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from console.fleet.facts import ChoiceFact, FieldFact
 from console.screens.flows.asking import Answer, Ask, Choice, Drafts, TextBox
@@ -22,8 +21,7 @@ _SEND: Final = "send"
 _NO_MORE: Final = Clean("answers")
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """Fields to be filled in, and what becomes of them.
 
     `title` is put before each field's label; `done` gets the values by the fields' names, without those that were left
@@ -123,8 +121,7 @@ def shown_value(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """One field as it is asked for."""
 
     title: tuple[Segment, ...]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from console.actions import Action, Needs
@@ -147,11 +146,11 @@ class Interventions:
             return Standing(True, Clean(f"{action.label} {len(marked):,} marked"))
         stands = self._standing(action, self._sight.request())
         if action.intervenes and self._board.tiny:
-            return replace(stands, shown=False, reason=UNREADABLE)
+            return stands._replace(shown=False, reason=UNREADABLE)
         if action.needs is Needs.REQUEST and self._sight.outdated:
-            return replace(stands, reason=Clean("it asks for something else now"))
+            return stands._replace(reason=Clean("it asks for something else now"))
         if stands.works and action.id in _AFTER_THE_END and (why := self._unread()):
-            return replace(stands, reason=why)
+            return stands._replace(reason=why)
         return stands
 
     def _asks_else(self) -> Clean:
@@ -254,7 +253,7 @@ class Interventions:
         if gated.option is None or gated.option.kind is OptionKind.DENY:
             return gated
         told = f"what looks like a secret in it is masked; {self._keys.shown('reveal')} on the card shows it"
-        return replace(gated, confirm=(*gated.confirm, told))
+        return gated._replace(confirm=(*gated.confirm, told))
 
     async def _dispatch(self, trails: Sequence[Trail], texts: Mapping[Hashable, str]) -> None:
         """Send these; what one of them did not deliver may be sent once more."""

@@ -7,7 +7,6 @@ names each. Nothing is decided from a line alone, and nothing advances without a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -273,7 +272,7 @@ class InboxScreen(OpenedScreen, inherit_bindings=False):
         return [
             (action, Standing(True, Clean(f"{action.label} {len(marked):,} marked")))
             if (marked := self._marked_for(action.id)) and not self._board.tiny
-            else (action, replace(stands, label=Clean("filter")) if action.id == "filter" else stands)
+            else (action, stands._replace(label=Clean("filter")) if action.id == "filter" else stands)
             for action, stands in super().standings()
         ]
 

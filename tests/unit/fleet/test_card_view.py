@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from console.fleet.facts import RequestKey, Seen
 from console.fleet.views.card import Card, card
 from tests.unit.fleet.scripted import ALLOW, ALWAYS, DENY, ScriptedHost
@@ -161,7 +159,7 @@ def test_who_else_is_at_it_stands_apart_from_its_risks_and_disarms_nothing(host:
     host.tell(f.Presence(session="s1", request="r1", looking=("ann", "e" * 500), claimed_by="ann"))
     found = card_of(host, asked, seen=seen)
     assert found.presence == f"ann, {'e' * 39}… look at this card, ann has claimed it"
-    assert replace(found, presence=alone.presence) == alone, "nothing that is decided has changed"
+    assert found._replace(presence=alone.presence) == alone, "nothing that is decided has changed"
     host.tell(f.Presence(session="s1", request="r1", claimed_by=str(host.fleet.sources["here"].principal)))
     assert card_of(host, asked, seen=seen).presence == "you have claimed it"
     host.decide("r1")

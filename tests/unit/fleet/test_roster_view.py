@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -98,7 +97,7 @@ def test_a_row_in_full(host: ScriptedHost) -> None:
         last={"at": 1, "kind": "message", "text": "fetched 41 pages"},
     )  # fmt: skip
     host.events("s1", *[{"kind": "message", "text": "x"}] * 5)
-    assert asdict(row(host)) == {
+    assert row(host)._asdict() == {
         "glyph": GLYPHS["running"],
         "state": "running",
         "tone": "running",

@@ -7,10 +7,9 @@ and none of them should have to load a protocol library to do so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 PROTOCOL: Final = "watchfloor.v1"
 """WebSocket subprotocol name and the value of `welcome.protocol`."""
@@ -298,8 +297,7 @@ class Consequence(StrEnum):
     ENDS_MAIL = "consumed and queued messages end with an error"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell of the table.
 
     `to` holds the states that the session may settle in; where there are several, the first whose
