@@ -40,8 +40,17 @@ class _Said(Painted):
         """Show this; the line that is written in takes what is left."""
         if (text, tone) != (self._text, self._tone):
             self._text, self._tone = text, tone
-            self.styles.width = min(width_of(text) + 2, max(12, self.screen.size.width * 2 // 3)) if text else 0
+            self.styles.width = min(width_of(text) + 2, self._most) if text else 0
             self.refresh()
+
+    @property
+    def fits(self) -> bool:
+        """Does the whole text stand there?"""
+        return width_of(self._text) + 2 <= self._most
+
+    @property
+    def _most(self) -> int:
+        return max(12, self.screen.size.width * 2 // 3)
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
@@ -171,6 +180,11 @@ class LineBox(Horizontal):
     def say(self, text: Clean, tone: Tone) -> None:
         """Say something about what is written, behind it."""
         self._note.say(text, tone)
+
+    @property
+    def note_fits(self) -> bool:
+        """Does all that was said about the text stand behind it?"""
+        return self._note.fits
 
     def close(self) -> None:
         """Hide the line and give the focus back."""

@@ -92,11 +92,11 @@ class StatusBar(Painted):
         ground = self.paint("")
         inner = max(0, width - 2)
         right_width = min(inner, self._wide(self._right))
-        left_width = max(0, inner - right_width - len(_GAP))
+        left_width = max(0, inner - right_width - (len(_GAP) if right_width else 0))
         parts = [(" ", ground), *self._pieces(self._left, left_width)]
-        if left_width:
+        if left_width and right_width:
             parts.append((_GAP, ground))
-        parts.extend(self._pieces(self._right, inner - left_width - (len(_GAP) if left_width else 0)))
+        parts.extend(self._pieces(self._right, right_width))
         return strip_of(parts, width, ground)
 
     def _wide(self, segments: Sequence[Segment]) -> int:

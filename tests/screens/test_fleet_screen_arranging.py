@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from console.fleet.facts import SessionKey
+from console.fleet.roster.filter import KEYS
 from console.fleet.roster.order import Sort
+from console.screens.pages.told import Told
 from tests.screens.stage import LARGE, SMALL, until
 from tests.screens.staged import ALLOW, DENY, Stage, staged
 from tests.screens.widget_kit import lines
@@ -83,6 +85,21 @@ async def test_an_error_stands_in_the_line_and_the_last_filter_holds(tmp_path: P
         assert stage.console.app.fleet_screen.line_open
         await stage.press(*["backspace"] * 5, "enter")
         assert not stage.console.app.fleet_screen.line_open
+
+
+async def test_an_error_that_does_not_fit_beside_the_line_stands_below_when_it_is_to_be_taken(tmp_path: Path) -> None:
+    async with staged(tmp_path, size=SMALL) as stage:
+        await cast(stage)
+        await stage.press("slash", *"in:x")
+        assert "…" in line(stage)
+        await stage.press("enter")
+        told = " ".join(lines(stage.console.app.fleet_screen.query_one(Told)))
+        whole = " ".join(f"{bar(stage, '#trail')} {told}".split())
+        assert "in: there is no such key; there are state" in whole
+        for key in KEYS:
+            assert key in whole
+        await stage.press("backspace")
+        assert "there are state" not in bar(stage, "#trail")
 
 
 async def test_who_needs_you_is_told_whatever_the_filter_hides_and_can_be_reached(tmp_path: Path) -> None:

@@ -39,6 +39,15 @@ async def test_the_right_part_wins_and_a_cut_is_marked() -> None:
         assert lines(bar)[0] == " 3 nee…"
 
 
+async def test_a_left_part_that_stands_alone_has_the_whole_line() -> None:
+    bar = StatusBar(Status(left=[(Clean("x" * 38), "plain")]))
+    async with Bench(bar).run_test(size=(40, 3)) as pilot:
+        assert lines(bar)[0].rstrip() == f" {'x' * 38}"
+        bar.status = Status(left=[(Clean("x" * 39), "plain")])
+        await pilot.pause()
+        assert "…" in lines(bar)[0]
+
+
 async def test_of_a_long_reason_the_end_stands_there_as_well() -> None:
     why = "far lost 0:42: the process ended before it had listened, with status 137: killed"
     bar = StatusBar(Status(left=[(Clean(why), "lost")], right=[(Clean("3 need you"), "attention")]))

@@ -81,6 +81,8 @@ class Writing(Lookout):
             return
         if problem := self._written.taken(event.text):
             event.box.say(problem, "attention")
+            if not event.box.note_fits:
+                self.say(problem, "attention", holds=lambda: self.line_open and self._box.text == event.text)
             return
         event.box.close()
         self._end_line(taken=True)
