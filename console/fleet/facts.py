@@ -291,7 +291,8 @@ class KeptFact(NamedTuple):
 class ContactFact(NamedTuple):
     """How a source is heard. `local_at`: since when, by the console's clock; a silence began with the last frame.
 
-    `retry_at`: when the next try is due; lost and None: there will be none, for the reason `why`.
+    `retry_at`: when the next try is due; lost and None: there will be none, for the reason `why`. `recorded`: it is a
+    recording that is played.
     """
 
     source: str
@@ -300,6 +301,7 @@ class ContactFact(NamedTuple):
     why: Clean
     tries: int = 0
     retry_at: int | None = None
+    recorded: bool = False
 
 
 class WelcomeFact(NamedTuple):

@@ -37,6 +37,7 @@ def contact(store: Store, fact: ContactFact, now: int, changes: Changes) -> None
         _unwatched(store, source, changes)
     # What the source said before it hung up tells more than that it did.
     why = fact.why if fact.contact is Contact.LIVE else source.fatal or fact.why
+    source.recorded = fact.recorded
     source.contact, source.why, source.tries, source.retry_at = fact.contact, why, fact.tries, fact.retry_at
     store.noted(source, changes)
 

@@ -33,7 +33,7 @@ KEEP_OPEN_ALL: Final = 1_000_000
 UNREAD: Final = "unread"
 """The kind of an entry for what could not be read, and of one for an error that the source reports of the session."""
 KEEP_ITEMS: Final = 128
-"""Ids of whole items that are remembered, to tell pieces that come after them: those are late by some frames at most."""
+"""Ids of whole items that are remembered, to tell pieces that come after them: they are late by a few frames."""
 KEEP_KEYS: Final = 2_048
 """Keys of events that are remembered, to tell what a source tells again."""
 

@@ -75,9 +75,10 @@ class Lines:
         from console.connectors.registry import connector_for
         from console.connectors.supervisor import ContactChange, Supervisor
         from console.intake import Intake
+        from console.recording.address import is_recording
         from watchfloor.connector import Received
 
-        intake = Intake(target.name, self._clock)
+        intake = Intake(target.name, self._clock, recorded=is_recording(target.url))
 
         def sink(items: Sequence[Item]) -> None:
             if self._lines.get(target.name) is not line:

@@ -69,10 +69,11 @@ class ContactChange(Protocol):
 
 
 class Intake:
-    """The door of one source. `clock` gives the local time in milliseconds."""
+    """The door of one source. `clock` gives the local time in milliseconds; `recorded`: it is a recording."""
 
-    def __init__(self, source: str, clock: Clock) -> None:
+    def __init__(self, source: str, clock: Clock, *, recorded: bool = False) -> None:
         self.source = source
+        self._recorded = recorded
         self._clock = clock
         self._named: set[str] = set()
         """Sessions summarised since the welcome: the first summary of each is whole, later ones are changes."""
@@ -140,7 +141,7 @@ class Intake:
     def contact(self, change: ContactChange) -> ContactFact:
         """How the source is heard from now on."""
         return ContactFact(
-            self.source, change.contact, change.at, line(change.why), change.tries, change.retry_at
+            self.source, change.contact, change.at, line(change.why), change.tries, change.retry_at, self._recorded
         )  # fmt: skip
 
     # --- frames ----------------------------------------------------------------------------

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, unquote, urlsplit
 
+from console.recording.address import SCHEME, path_of, url_of
+from console.recording.past import RecordedPast
 from console.recording.player import Player
 from console.recording.tape import Tape
 from watchfloor.connector import Arrival, Received, Target, Unreadable
@@ -29,17 +29,11 @@ from watchfloor.protocol.frames import (
     UnknownFrame,
 )
 
-SCHEME: Final = "replay"
 BEAT_S: Final = 1.0
 """How often it says what time it is there, so that waits are told by its clock, and not by ours."""
 REST_S: Final = 0.001
 _PLAYERS: Final[dict[str, Player]] = {}
 """The players of this process, by URL: a screen steers the one that its source plays."""
-
-
-def url_of(path: Path) -> str:
-    """The address of a recording."""
-    return f"{SCHEME}://{quote(str(path.absolute()))}"
 
 
 def lend(player: Player) -> str:
@@ -63,7 +57,7 @@ class ReplayConnector:
         """Begin to play. Raises ConfigError where it cannot be read."""
         if (lent := _PLAYERS.get(self._target.url)) is not None:
             return ReplayLink(lent)
-        path = Path(unquote(urlsplit(self._target.url).path))
+        path = path_of(self._target.url)
         try:
             tape = await asyncio.to_thread(Tape, path)
         except OSError as error:
@@ -89,6 +83,9 @@ class ReplayLink:
         self._again = player.again
         self._named: set[str] = set()
         self._pos = 0
+        self._past: RecordedPast | None = None
+        self._asked: list[History] = []
+        self._reading: asyncio.Task[None] | None = None
         self._answers: list[Received] = []
 
     async def batches(self) -> AsyncIterator[Sequence[Arrival]]:
@@ -119,16 +116,39 @@ class ReplayLink:
         if isinstance(frame, Command):
             raise ConnectionLost("not sent: this is a recording")
         if isinstance(frame, History):
-            message = "what is earlier is shown by going back in the recording"
-            self._answers.append(Received(Error(code=ErrorCode.UNSUPPORTED, message=message, about=frame.id)))
-            self._player.moved.set()
+            self._asked.append(frame)
+            if self._reading is None:
+                self._reading = asyncio.create_task(self._read_past(), name="past of a recording")
 
     async def close(self) -> None:
+        if self._reading is not None:
+            await self._reading
+        if self._past is not None:
+            self._past.close()
         # Whoever comes next sees it from its beginning.
         self._player.again += 1
         self._player.place = 0
         if self._owned is not None:
             self._owned.close()
+
+    async def _read_past(self) -> None:
+        while self._asked:
+            asked = self._asked.pop(0)
+            try:
+                page = await asyncio.to_thread(self._page, asked, self._player.place)
+                self._answers.append(Received(page))
+            except (OSError, ConfigError) as error:
+                about = Error(code=ErrorCode.OTHER, message=f"it cannot be read: {error}", about=asked.id)
+                self._answers.append(Received(about))
+            self._player.moved.set()
+        self._reading = None
+
+    def _page(self, asked: History, place: int) -> Page:
+        if self._past is None:
+            self._past = RecordedPast(self._player.tape)
+        mark = f" #{self._again}"
+        epoch = asked.epoch.removesuffix(mark) if self._again else asked.epoch
+        return self._past.page(asked, place, epoch)
 
     # --- lines of the recording ------------------------------------------------------------
 

@@ -116,15 +116,16 @@ class Mark:
 class Tape:
     """A recording that is open for reading: its lines in order, each with its time; times never go back.
 
-    Raises ConfigError where the file is none, OSError where it cannot be read.
+    With `marks` it is not looked through: they are those of the same file. Raises ConfigError where the file is none,
+    OSError where it cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, marks: Sequence[Mark] | None = None) -> None:
         self.path = path
         self._file: BinaryIO = open(path, "rb")  # noqa: SIM115 - it is closed by `close`
         try:
             self.source = self._header(self._file.readline(LONGEST))
-            self.marks = list(self._marks())
+            self.marks: Sequence[Mark] = list(self._marks()) if marks is None else marks
         except BaseException:
             self._file.close()
             raise

@@ -13,8 +13,10 @@ import pytest
 
 from console.audit import Audit
 from console.fleet.facts import Intent, SessionKey
+from console.fleet.views.facts import fact_rows
 from console.hub import Hub
-from console.recording.connector import lend, url_of
+from console.recording.address import url_of
+from console.recording.connector import lend
 from console.recording.player import Player
 from console.recording.tape import Recorder, Tape
 from tests.sockets.cli_kit import Program, hosting
@@ -150,8 +152,17 @@ async def test_a_recording_is_played_as_what_it_was(tmp_path: Path) -> None:
 
         # Nothing that is sent goes anywhere.
         trail = await hub.submit(Intent(id=str(uuid4()), primitive=Primitive.INTERRUPT, target=key, by="ann"))
-        assert trail.outcome is OutcomeKind.UNDELIVERED
+        assert trail.outcome is OutcomeKind.NOT_PERMITTED
         assert "this is a recording" in str(trail.reason)
+        assert ("source", "build, a recording") in [(label, text) for label, text, *_ in fact_rows(hub.fleet, key, 0)]
+
+        # What is no longer in memory is read from it.
+        log = session.log.entries()
+        last = session.log.entries()[-1].fact.seq
+        page = await hub.older(key, (last or 0) - 3, wait_s=WAIT_S)
+        assert [event.seq for event in page.events] == list(range(1, (last or 0) - 3))
+        assert [event.text for event in page.events] == [str(entry.text) for entry in log][: len(page.events)]
+        assert not page.more
 
         # Back to the start, and forth again: nothing is doubled.
         player.go_to(tape.begins)
@@ -162,6 +173,8 @@ async def test_a_recording_is_played_as_what_it_was(tmp_path: Path) -> None:
         assert await hub.until(lambda: said(hub) == 21, WAIT_S)
         assert await hub.until(lambda: any(r.open for r in hub.fleet.requests.values()), WAIT_S)
         assert source.fault_count == 0
+        page = await hub.older(key, 5, wait_s=WAIT_S)
+        assert [event.seq for event in page.events] == [1, 2, 3, 4], "also in a later showing"
         assert hub.fleet.sessions[key].track.state(wall_clock()).word is Continuity.WHOLE
     tape.close()
 

@@ -234,7 +234,7 @@ def _where(store: Store, session: Session, source: Source, now: int) -> list[Fac
 
 
 def _contact(source: Source, now: int) -> str:
-    word = source.contact.value
+    word = "a recording" if source.recorded and source.live else source.contact.value
     if source.contact is Contact.SILENT:
         return f"{word} {since(now - source.contact_since)}"
     return f"{word}: {source.why}" if source.why and not source.live else word

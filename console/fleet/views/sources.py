@@ -33,6 +33,8 @@ def contact_word(source: Source) -> Clean:
         return Clean("trying again")
     if source.contact is Contact.LOST and not source.welcomed and not source.given_up:
         return Clean("not reached")
+    if source.recorded and source.live:
+        return Clean("recording")
     return Clean("given up" if source.given_up else source.contact.value)
 
 
