@@ -8,10 +8,12 @@ why, by `Reading`.
 from __future__ import annotations
 
 import json
+import re
 from json.encoder import encode_basestring
 from typing import Final
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from console.fleet.facts import NO_TIME
 from watchfloor.text import Clean, clean, clean_line, clean_prose
@@ -48,9 +50,14 @@ KEEP_NAMES: Final = 16
 class Reading:
     """What of one frame could not be taken as it came: `odd` of its values, and of the newest `why` and `whose`."""
 
-    __slots__ = ("odd", "whose", "why")
+    __slots__ = ("kind", "odd", "unknown", "used", "whose", "why")
 
     def __init__(self) -> None:
+        self.used = False
+        """Was anything noted?"""
+        self.unknown = 0
+        """Events of a kind that is not known here, and (`kind`) that of the last."""
+        self.kind = ""
         self.odd = 0
         self.why = ""
         self.whose: str | None = None
@@ -58,8 +65,15 @@ class Reading:
 
     def note(self, name: str, says: str) -> None:
         """Count one value that could not be taken."""
+        self.used = True
         self.odd += 1
         self.why = f"{name} {says}"
+
+    def strange(self, kind: str) -> None:
+        """Count one event of a kind that is not known here."""
+        self.used = True
+        self.unknown += 1
+        self.kind = kind
 
     def time(self, name: str, ms: int) -> int:
         """Milliseconds since 1970; NO_TIME for what is no time between 1970 and 3000."""
@@ -210,6 +224,7 @@ def _end_of_line(text: str, lines: int) -> int:
 
 
 _WRITTEN: Final = json.JSONEncoder(ensure_ascii=False)
+_TINY: Final = re.compile(r"\de-\d")
 
 
 def shown_json(value: JsonValue, most: int = KEEP_EVENT) -> tuple[str, int]:
@@ -217,6 +232,13 @@ def shown_json(value: JsonValue, most: int = KEEP_EVENT) -> tuple[str, int]:
 
     Writing stops behind `most` characters, since megabytes take seconds.
     """
+    try:
+        text = to_json(value, indent=2).decode()
+    except ValueError:  # nested too deeply for it, no text, or a number that it does not know
+        text = ""
+    # Very small numbers have a spelling of their own there.
+    if text and len(text) <= most and not ("e-" in text and _TINY.search(text)):
+        return text, 0
     pieces: list[str] = []
     try:
         left = _write(value, "\n", pieces, most)

@@ -35,7 +35,7 @@ from console.intake.bounds import (
     line,
     size,
 )
-from console.intake.doubles import is_long, member_twice, sessions_twice, told_twice, unknown_kinds
+from console.intake.doubles import is_long, member_twice, sessions_twice, told_twice
 from console.intake.events import event_facts
 from console.intake.outcomes import outcome_info
 from console.intake.profiles import profile_fact
@@ -77,6 +77,10 @@ class Intake:
         self._clock = clock
         self._named: set[str] = set()
         """Sessions summarised since the welcome: the first summary of each is whole, later ones are changes."""
+        self._keys: dict[str, SessionKey] = {}
+        """Of those that have spoken since: most speak again and again."""
+        self._reading = Reading()
+        """Serves for one frame after the other, until something is noted in it."""
 
     def arrival(self, arrival: Arrival) -> list[Fact]:
         """What one arrival tells. Never raises: what cannot be read is a FaultFact."""
@@ -121,10 +125,12 @@ class Intake:
         session = getattr(frame, "session", None)
         if isinstance(session, str) and not 0 < len(session) <= KEEP_ID and not isinstance(frame, f.Error):
             return [self._fault(_unnamed(session))]
-        reading = Reading()
+        reading = self._reading
         facts = handler(self, frame, reading, bad)
-        if reading.odd:
-            facts.append(self._fault(reading.why, session=reading.whose or session, count=reading.odd))
+        if reading.used:
+            self._reading = Reading()
+            if reading.odd:
+                facts.append(self._fault(reading.why, session=reading.whose or session, count=reading.odd))
         return facts
 
     def _unreadable(self, bad: Bad) -> list[Fact]:
@@ -147,7 +153,12 @@ class Intake:
     # --- frames ----------------------------------------------------------------------------
 
     def _key(self, session: str) -> SessionKey:
-        return SessionKey(self.source, session)
+        key = self._keys.get(session)
+        if key is None:
+            key = SessionKey(self.source, session)
+            if session in self._named:
+                self._keys[session] = key
+        return key
 
     def _fault(
         self,
@@ -167,6 +178,7 @@ class Intake:
 
     def _welcome(self, frame: f.Welcome, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         self._named.clear()
+        self._keys.clear()
         return [
             WelcomeFact(
                 self.source,
@@ -213,6 +225,7 @@ class Intake:
 
     def _gone(self, frame: f.Gone, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         self._named.difference_update(frame.sessions)
+        self._keys.clear()
         return [GoneFact(self._key(session)) for session in frame.sessions]
 
     def _request(self, frame: f.RequestFrame, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
@@ -233,21 +246,17 @@ class Intake:
 
     def _events(self, frame: f.Events, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         facts: list[Fact] = [self._taken(frame, r, stored=False)]
-        unknown, kind = unknown_kinds(frame.events)
-        if unknown:
-            reason = f"events of an unknown kind: {kind[:KEEP_ID]}"
-            facts.append(self._fault(reason, session=frame.session, count=unknown, in_log=True))
+        if r.unknown:
+            reason = f"events of an unknown kind: {r.kind[:KEEP_ID]}"
+            facts.append(self._fault(reason, session=frame.session, count=r.unknown, in_log=True))
         return facts
 
     def _page(self, frame: f.Page, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         return [self._taken(frame, r, stored=True)]
 
     def _taken(self, frame: f.Events | f.Page, r: Reading, *, stored: bool) -> EventsFact:
-        # One with a number beyond every count has no place among the others.
-        placed = [event for event in frame.events if event.seq is None or event.seq <= MOST_COUNT]
-        for _ in range(len(frame.events) - len(placed)):
-            r.note("an event", "whose number is beyond 2^53 - 1")
-        return EventsFact(self._key(frame.session), r.id("epoch", frame.epoch), event_facts(placed, r), stored)
+        events = event_facts(_placed(frame.events, r), r)
+        return EventsFact(self._key(frame.session), r.id("epoch", frame.epoch), events, stored)
 
     def _lagged(self, frame: f.Lagged, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         return [self._hole(frame, r, gone=False, why=NOTHING)]
@@ -327,6 +336,19 @@ _ASKS: Final = re.compile(r'"type"\s*:\s*"request"')
 
 def _twice(name: str, raw: bytes) -> Bad:
     return Bad(f"{name[:KEEP_ID]} stands in it twice", raw[:KEEP_RAW].decode(errors="replace"))
+
+
+def _placed(events: Sequence[e.Event], r: Reading) -> Sequence[e.Event]:
+    """Without those whose number is beyond every count: they have no place among the others."""
+    for event in events:
+        if event.seq is not None and event.seq > MOST_COUNT:
+            break
+    else:
+        return events
+    placed = [event for event in events if event.seq is None or event.seq <= MOST_COUNT]
+    for _ in range(len(events) - len(placed)):
+        r.note("an event", "whose number is beyond 2^53 - 1")
+    return placed
 
 
 def _unnamed(session: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any, Final
 
 from watchfloor.protocol import events as e
@@ -13,7 +12,6 @@ from watchfloor.protocol.model import Summary
 
 LONG: Final = 200
 """Sessions in one frame that are looked through at once; what lists more is for later (`is_long`)."""
-_GIVEN: Final = attrgetter("model_fields_set")
 
 
 class _Twice(Exception):
@@ -38,12 +36,16 @@ def told_twice(raw: bytes, frame: f.HostFrame | f.UnknownFrame) -> str:
     """As `member_twice`, where most frames are let through by counting their members."""
     match frame:
         case f.Events() | f.Page():
-            if all(type(event) is e.Delta for event in frame.events):
-                return ""  # its whole follows, and stands instead of it
-            given = len(frame.model_fields_set) + sum(map(len, map(_GIVEN, frame.events)))
-            given += sum(_inside(event.arguments) for event in frame.events if type(event) is e.ToolCall)
-            # Other events that hold objects have more members, and are read once more.
-            if _members(raw) == given:
+            given, pieces = len(frame.__pydantic_fields_set__), True
+            for event in frame.events:
+                given += len(event.__pydantic_fields_set__)
+                if type(event) is not e.Delta:
+                    pieces = False
+                    if type(event) is e.ToolCall and event.arguments is not None:
+                        given += _inside(event.arguments)
+            # Pieces: their whole follows, and stands instead of them. There is a colon for each member, and in most
+            # texts there is none. Other events that hold objects have more members, and are read once more.
+            if pieces or raw.count(b":") == given or _members(raw) == given:
                 return ""
         case f.Sessions() if is_long(frame):
             return ""
@@ -92,9 +94,3 @@ def sessions_twice(summaries: Sequence[Summary]) -> list[str]:
         return []
     seen: set[str] = set()
     return [id for id in whole if id in seen or seen.add(id)]  # type: ignore[func-returns-value]
-
-
-def unknown_kinds(events: Sequence[e.Event]) -> tuple[int, str]:
-    """How many events are of a kind that is not known here, and that of the last."""
-    kinds = [event.kind for event in events if type(event) is e.UnknownEvent]
-    return len(kinds), kinds[-1] if kinds else ""

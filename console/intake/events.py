@@ -27,12 +27,19 @@ from watchfloor.words import verb
 
 _Parts: TypeAlias = tuple[Clean, Clean, Mapping[str, Any]]
 _NO_DATA: Final[Mapping[str, Any]] = {}
+# Words of the protocol need no cleaning. A named tuple's own constructor takes twice as long as the tuple's.
+_OF: Final = {word: Clean(word) for word in ("message", "reasoning", "tool_output", "plan", "diff")}
+_ROLE: Final = {role: Clean(role.value) for role in e.Speaker}
+_EXACT: Final = frozenset({"tool_output", "diff"})
+_made: Final = tuple.__new__
 
 
 def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
     """One event, ready to be drawn. What of it could not be taken as it came is noted in `reading`."""
     r = reading if reading is not None else Reading()
     kind = type(event)
+    if kind is e.Delta:
+        return _piece(event, event.text, r)  # type: ignore[arg-type, attr-defined]
     read = _READ.get(kind)
     if read is None:
         head, text, data = _unknown(event, r)
@@ -42,24 +49,53 @@ def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
         word = event.kind  # type: ignore[attr-defined]
     if event.author is not None:
         head = Clean(f"{line(event.author)}: {head}") if head else line(event.author)
-    offset = r.count("offset", event.offset) if kind is e.Delta else None  # type: ignore[attr-defined]
     # Nearly every event has nothing odd in it; a call for each of its places would take longer than all else here.
     at, seq, pos, attempt, turn, item, key = (
         event.at, event.seq, event.pos, event.attempt, event.turn, event.item, event.key
     )  # fmt: skip
-    return EventFact(
-        word,
-        at if 0 <= at < LAST_TIME else r.time("at", at),
-        seq if seq is None or 0 <= seq <= MOST_COUNT else r.a_count("seq", seq),
-        pos if pos is None or 0 <= pos <= MOST_COUNT else r.a_count("pos", pos),
-        attempt if attempt is None or 0 <= attempt <= MOST_COUNT else r.a_count("attempt", attempt),
-        turn if turn is None or len(turn) <= KEEP_ID else r.an_id("turn", turn),
-        item if item is None or len(item) <= KEEP_ID else r.an_id("item", item),
-        offset,
-        key if key is None or len(key) <= KEEP_ID else r.an_id("key", key),
-        head,
-        text,
-        data,
+    return _made(
+        EventFact,
+        (
+            word,
+            at if 0 <= at < LAST_TIME else r.time("at", at),
+            seq if seq is None or 0 <= seq <= MOST_COUNT else r.a_count("seq", seq),
+            pos if pos is None or 0 <= pos <= MOST_COUNT else r.a_count("pos", pos),
+            attempt if attempt is None or 0 <= attempt <= MOST_COUNT else r.a_count("attempt", attempt),
+            turn if turn is None or len(turn) <= KEEP_ID else r.an_id("turn", turn),
+            item if item is None or len(item) <= KEEP_ID else r.an_id("item", item),
+            None,
+            key if key is None or len(key) <= KEEP_ID else r.an_id("key", key),
+            head,
+            text,
+            data,
+        ),
+    )
+
+
+def _piece(event: e.Delta, said: str, r: Reading) -> EventFact:
+    """A piece of a streamed item that brings this text: most of what a stream is made of."""
+    of, at, item, offset = event.of, event.at, event.item, event.offset
+    piece = said if len(said) <= KEEP_EVENT else said[:KEEP_EVENT]  # the whole item says how much it was
+    head = _OF[of]
+    if event.author is not None:
+        head = Clean(f"{line(event.author)}: {head}")
+    return _made(
+        EventFact,
+        (
+            "delta",
+            at if 0 <= at < LAST_TIME else r.time("at", at),
+            r.a_count("seq", event.seq),
+            r.a_count("pos", event.pos),
+            r.a_count("attempt", event.attempt),
+            r.an_id("turn", event.turn),
+            item if len(item) <= KEEP_ID else r.id("item", item),
+            offset if offset <= MOST_COUNT else r.count("offset", offset),
+            r.an_id("key", event.key),
+            head,
+            clean(piece) if of in _EXACT else clean_prose(piece),
+            # Offsets count what was sent; cleaning may have made more of it.
+            {"length": len(said), "of": of, "call": r.an_id("call", event.call)},
+        ),
     )
 
 
@@ -89,7 +125,7 @@ class _Run:
         first = self.pieces[0]
         if len(self.pieces) > 1:
             text = "".join([piece.text for piece in self.pieces])
-            one = event_fact(first.model_copy(update={"text": text}), r)
+            one = _piece(first, text, r)
             # Where cleaning has moved the places within it, only the pieces tell where each of them belongs.
             if len(one.text) == len(text):
                 return [one]
@@ -127,19 +163,12 @@ def _body(text: str) -> Clean:
 
 
 def _message(event: e.Message, r: Reading) -> _Parts:
-    return clean_line(event.role.value), _body(event.text), {"role": event.role.value, "cut": event.cut}
+    role = _ROLE[event.role]
+    return role, _body(event.text), {"role": role, "cut": event.cut}
 
 
 def _reasoning(event: e.Reasoning, r: Reading) -> _Parts:
     return NOTHING, _body(event.text), {"cut": event.cut}
-
-
-def _delta(event: e.Delta, r: Reading) -> _Parts:
-    piece = event.text[:KEEP_EVENT]  # the whole item says how much it was
-    text = clean(piece) if event.of in ("tool_output", "diff") else clean_prose(piece)
-    # Offsets count what was sent; cleaning may have made more of it.
-    data = {"length": len(event.text), "of": event.of, "call": r.an_id("call", event.call)}
-    return clean_line(event.of), text, data
 
 
 def _tool_call(event: e.ToolCall, r: Reading) -> _Parts:
@@ -269,6 +298,7 @@ def _raw(event: e.Raw, r: Reading) -> _Parts:
 
 def _unknown(event: e.Event, r: Reading) -> _Parts:
     kind = getattr(event, "kind", type(event).__name__)
+    r.strange(str(kind))
     return line(str(kind)), exact(_extra(event.model_extra)), _NO_DATA
 
 
@@ -282,7 +312,6 @@ def _extra(fields: Mapping[str, Any] | None) -> str:
 _READ: Final[Mapping[type[e.Event], Callable[[Any, Reading], _Parts]]] = {
     e.Message: _message,
     e.Reasoning: _reasoning,
-    e.Delta: _delta,
     e.ToolCall: _tool_call,
     e.ToolOutput: _tool_output,
     e.ToolResult: _tool_result,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Final
 
 from pydantic import BaseModel, JsonValue
@@ -35,6 +36,8 @@ ARGUMENTS: Final = 4_096
 """Code points of arguments that come into a line."""
 
 _WRITTEN: Final = json.JSONEncoder(ensure_ascii=False)
+_FEW: Final = 16
+"""Numbers of a list that are written out here."""
 
 
 def event_line(event: BaseModel) -> str:
@@ -117,33 +120,37 @@ def arguments_line(arguments: JsonValue) -> str:
 
 
 def _joined(arguments: Mapping[str, JsonValue]) -> str:
-    def pairs() -> Iterator[str]:
-        size = 0
-        for name, value in arguments.items():
-            pair = f"{_word(name)}: {_word(value) if isinstance(value, str) else _json(value)}"
-            size += len(pair)
-            yield pair
-            if size > ARGUMENTS:
-                return  # what follows is cut off anyway
-
-    return ", ".join(pairs())
+    pairs: list[str] = []
+    size = 0
+    for name, value in arguments.items():
+        pair = f"{_word(name)}: {_word(value) if isinstance(value, str) else _json(value)}"
+        pairs.append(pair)
+        size += len(pair)
+        if size > ARGUMENTS:
+            break  # what follows is cut off anyway
+    return ", ".join(pairs)
 
 
 def _word(text: str) -> str:
     # What is cut off anyway is not written first.
-    text = text if len(text) <= ARGUMENTS else text[: ARGUMENTS + 1]
-    bare = text and text == text.strip() and not (", " in text or ": " in text or '"' in text)
-    return text if bare else _WRITTEN.encode(text)
+    if len(text) > ARGUMENTS:
+        text = text[: ARGUMENTS + 1]
+    quotes = '"' in text
+    if text and not (quotes or ", " in text or ": " in text) and text == text.strip():
+        return text
+    # Where nothing has to be escaped there is only to be quoted.
+    return encode_basestring(text) if quotes or "\\" in text or not text.isprintable() else f'"{text}"'
 
 
 def _json(value: JsonValue) -> str:
     # An encoder makes itself ready for what may be nested: for most arguments that takes longer than writing them.
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return int.__repr__(value)
-        case _:
-            return _WRITTEN.encode(value)
+    if value is None:
+        return "null"
+    kind = type(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return int.__repr__(value)
+    if isinstance(value, list) and len(value) <= _FEW and all(type(one) is int for one in value):
+        return f"[{', '.join(map(int.__repr__, value))}]"
+    return _WRITTEN.encode(value)
