@@ -10,8 +10,6 @@ wherever that matters. Texts are masked before they are written, and an answer's
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -85,6 +83,8 @@ class Audit:
 
     def write(self, what: What, command: str, fields: Mapping[str, Any]) -> bool:
         """Append a line about the command with this id; None values are left out. True when it stands in the file."""
+        import json  # nothing is written before the first frame
+
         line: dict[str, Any] = {"n": self._n + 1, "at": self._clock(), "prev": self._prev, "what": what, "id": command}
         if self._lost:
             line["lost"] = self._lost
@@ -247,6 +247,8 @@ def _fault_of(raw: bytes, n: int, prev: str | None) -> str | None:
 
 
 def _read(raw: bytes) -> dict[str, Any] | None:
+    import json
+
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):
@@ -256,4 +258,6 @@ def _read(raw: bytes) -> dict[str, Any] | None:
 
 
 def hash_of(raw: bytes) -> str:
+    import hashlib
+
     return f"sha256:{hashlib.sha256(raw).hexdigest()}"

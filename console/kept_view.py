@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -32,7 +31,10 @@ class View(NamedTuple):
 def load(path: Path) -> View:
     """What was kept there. Nothing is worth not opening the console: what cannot be read is the usual."""
     try:
-        kept = json.loads(read(path))
+        text = read(path)
+        import json  # where nothing was kept, nothing waits for it
+
+        kept = json.loads(text)
     except (OSError, ConfigError, ValueError, RecursionError):
         return View()
     if not isinstance(kept, dict):
@@ -61,6 +63,8 @@ def _fit(text: str) -> bool:
 
 def save(path: Path, view: View) -> None:
     """Keep it. Two consoles at once: the last one to be left counts. Where it cannot be written, it is not kept."""
+    import json
+
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     told = {name: value for name, value in view._asdict().items() if value}
     with contextlib.suppress(OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -96,4 +95,6 @@ def _decision(action: Action, session: Session, request: Request) -> list[str] |
 def _answer(fields: tuple[FieldFact, ...]) -> list[str]:
     if not fields:
         return ["--text", "TEXT"]
+    import json
+
     return ["--fields", json.dumps({field.name: "VALUE" for field in fields})]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -53,11 +52,15 @@ def line(text: Clean) -> None:
 
 def record(fields: Mapping[str, Any]) -> None:
     """One JSON object on standard output. In ASCII, so that nothing in it can act on a terminal."""
+    import json  # the console itself prints nothing
+
     _put(json.dumps(fields, ensure_ascii=True, default=str))
 
 
 def document(fields: Mapping[str, Any]) -> None:
     """One JSON object on standard output, indented, to be read or kept in a file. In ASCII as `record`."""
+    import json
+
     _put(json.dumps(fields, ensure_ascii=True, indent=2))
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import locale
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -18,6 +16,8 @@ from console.demo.process import DemoProcess
 from console.discovery import Discovery, Place
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from console.recording.player import Player
     from watchfloor.connector import Target
 
@@ -25,8 +25,9 @@ PLAYS: Final = "this is a recording: nothing here happens now, and nothing can b
 NO_HOST: Final = "no host found here: this is the demo; watchfloor connect URL opens yours"
 
 
-def bare(args: Namespace) -> int:
-    """Open on what is configured and what runs on this machine; on the demo where there is nothing."""
+def bare(args: Namespace | None = None) -> int:
+    """Open on what is configured and what runs on this machine; on the demo where there is nothing. None: no more was
+    said than that."""
     config = load()
     places = known(config)
     discovery = Discovery(places, adopt=local_place)
@@ -63,7 +64,7 @@ def play(args: Namespace, target: Target, player: Player) -> int:
 
 
 def _open(
-    args: Namespace,
+    args: Namespace | None,
     config: Config,
     places: Sequence[Place],
     process: DemoProcess | None,
@@ -72,13 +73,11 @@ def _open(
     ground: str = "",
     player: Player | None = None,
 ) -> int:
-    if not args.browser and (reason := _unfit()):
+    browser = args is not None and bool(args.browser)
+    if not browser and (reason := _unfit()):
         raise Fail(f"{reason}; for scripts there are the verbs sessions, requests and events", USAGE)
-    if not args.browser and not _utf8():
+    if not browser and not _utf8():
         config = replace(config, ascii=True)
-    # What is loaded now stays: looking for garbage in it costs a sixth of the way to the first frame. The application
-    # takes the collector over once it is up.
-    gc.disable()
     from console.cli import logs
     from console.opening import run
 
@@ -88,10 +87,10 @@ def _open(
             targets=[place.target for place in places],
             config=config,
             demo=process,
-            read_only=args.read_only or config.read_only,
+            read_only=config.read_only or (args is not None and bool(args.read_only)),
             discovery=discovery,
             ground=ground,
-            browser=args.browser,
+            browser=browser,
             player=player,
         )
     finally:

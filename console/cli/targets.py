@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import getpass
 import os
-from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from console.cli.exits import Usage
 from console.config import Config, SourceConfig, env_token, read_token, url_fault
@@ -17,6 +16,9 @@ from console.version import VERSION
 from watchfloor import runtime
 from watchfloor.connector import Record, Target
 from watchfloor.runtime import LocalHost
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 TOKEN_VARIABLE: Final = "WATCHFLOOR_TOKEN"  # noqa: S105 - the name of a variable
 _OWN_DEMO: Final = (

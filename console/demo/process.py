@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -49,6 +48,8 @@ class DemoProcess:
         Raises:
             Unreachable: it ended before that; the message holds its last words.
         """
+        import secrets  # brings a library of ciphers, which only a demo pays for
+
         token = secrets.token_urlsafe(24)
         url = await asyncio.to_thread(self._start, token)
         return Target(name=NAME, url=url, token=token, version=VERSION, user=self._user)

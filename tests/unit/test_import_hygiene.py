@@ -36,7 +36,7 @@ def loaded_by(module: str, cwd: Path) -> set[str]:
         ("console.fleet.state", NETWORK_AND_MODELS | TOOLKIT | {"asyncio", "sqlite3"}),
         ("console.journal.writer", NETWORK_AND_MODELS | TOOLKIT | {"asyncio"}),
         ("console.cli.main", NETWORK_AND_MODELS | TOOLKIT | {"sqlite3"}),
-        ("console.app", NETWORK_AND_MODELS | {"sqlite3"}),
+        ("console.opening", NETWORK_AND_MODELS | {"argparse", "hashlib", "json", "sqlite3"}),
     ],
 )
 def test_an_import_loads_nothing_it_does_not_need(module: str, unwanted: set[str], tmp_path: Path) -> None:

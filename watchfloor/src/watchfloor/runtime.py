@@ -8,9 +8,7 @@ those that died without doing so. Standard library only.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -83,9 +81,11 @@ def publish(url: str, token: str | None, name: str, *, stands: bool = False) -> 
     Raises:
         RuntimeFolderError: the folder belongs to somebody else, others may write to it, or the file cannot be written.
     """
+    import json
+
     where = folder()
     pid = os.getpid()
-    path = where / f"{pid}-{secrets.token_hex(4)}{_SUFFIX}"
+    path = where / f"{pid}-{os.urandom(4).hex()}{_SUFFIX}"
     # Whoever lists the folder never meets half a file: it gets its name once it is whole.
     draft = path.with_suffix(".new")
     try:
@@ -191,7 +191,10 @@ def _read(path: Path) -> dict[str, Any] | None:
             info = os.fstat(handle)
             if info.st_uid != os.getuid() or not stat.S_ISREG(info.st_mode):
                 return None
-            record = json.loads(file.read(_MOST))
+            raw = file.read(_MOST)
+        import json  # a console that finds no host does not wait for it
+
+        record = json.loads(raw)
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(record, dict):
