@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import subprocess
 import sys
 from importlib import import_module
@@ -20,10 +19,10 @@ TOOLKIT = {"rich", "textual"}
 
 def loaded_by(module: str, cwd: Path) -> set[str]:
     """Import `module` in a fresh interpreter; return the top-level names of everything that is loaded after it."""
-    code = f"import {module}, json, sys; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    code = f"import {module}, sys; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-I", "-c", code], cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout))
+    return set(done.stdout.split())
 
 
 @pytest.mark.parametrize(
