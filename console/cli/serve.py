@@ -29,7 +29,7 @@ from console.connectors.registry import connector_for
 from console.demo.workspace import workspace
 from watchfloor import runtime
 from watchfloor.connector import Connector, Target
-from watchfloor.errors import AgentError
+from watchfloor.errors import AgentError, ProtocolError
 from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, SessionPort
 from watchfloor.harness.process import exit_words
 from watchfloor.harness.program import ProgramHarness
@@ -305,7 +305,7 @@ class _Watched(WrappedHarness):
     async def start(self, spec: AttemptSpec, port: SessionPort) -> AgentSession:
         try:
             session = await super().start(spec, port)
-        except AgentError as fault:
+        except (AgentError, ProtocolError) as fault:
             self._not_started(str(fault))
             raise
         except asyncio.CancelledError:

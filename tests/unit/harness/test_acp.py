@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.harness.fake_port import FakePort
 from tests.unit.harness.programs import eventually, state
-from watchfloor.errors import AgentError, ContractError
+from watchfloor.errors import AgentError, ProtocolError, ContractError
 from watchfloor.harness.acp import AcpHarness
 from watchfloor.harness.acp_session import AcpSession
 from watchfloor.harness.base import Interrupt, MailArrived, Pause, Stop, Withdrawn
@@ -418,14 +418,14 @@ async def test_closing_ends_everything_without_a_word(start: Start) -> None:
 )
 async def test_an_agent_that_will_not_begin_says_why(start: Start, words: list[str], error: str) -> None:
     port = FakePort()
-    with pytest.raises(AgentError, match=error):
+    with pytest.raises((AgentError, ProtocolError), match=error):
         await start(port, *words)
     assert "started" not in port.log
 
 
 async def test_an_agent_that_does_not_begin_is_ended(start: Start, tmp_path: Path) -> None:
     argv = [*AGENT, "--late", str(tmp_path / "never")]
-    with pytest.raises(AgentError, match=r"began no session within 0\.5 s"):
+    with pytest.raises((AgentError, ProtocolError), match=r"began no session within 0\.5 s"):
         await start(FakePort(), harness=AcpHarness(argv, patience_s=0.5))
 
 
@@ -439,7 +439,7 @@ async def test_a_start_that_is_cancelled_leaves_nothing(start: Start, tmp_path: 
 
 async def test_a_program_that_is_not_there() -> None:
     port = FakePort()
-    with pytest.raises(AgentError, match="there is no such program"):
+    with pytest.raises((AgentError, ProtocolError), match="there is no such program"):
         await AcpHarness(["no-such-agent"]).start(port.spec(), port)
 
 

@@ -27,6 +27,8 @@ WatchfloorError
     ├── CapabilityNotSupported  the session never advertised this
     ├── StaleTarget           the attempt, turn or request is not the one that runs
     ├── ContractError         a harness broke its contract; deterministic, never retried
+    ├── TransportError        a harness cannot reach what runs the agent, or does not any more
+    ├── HarnessFailure        what runs the agent reports that it failed
     ├── NothingToRun          no message waits for an answer
     ├── RunFailed             a run ended by an error of the agent
     ├── SessionNotFound       no session of this id is stored
@@ -186,6 +188,14 @@ class StaleTarget(AgentError):
 
 class ContractError(AgentError):
     """A harness broke its contract. Deterministic: the attempt fails and is never retried."""
+
+
+class TransportError(AgentError):
+    """A harness cannot reach what runs the agent, or the connection to it has ended. Another attempt may help."""
+
+
+class HarnessFailure(AgentError):
+    """What runs the agent reports that it failed, or could not be started. Another attempt may help."""
 
 
 class NothingToRun(AgentError):

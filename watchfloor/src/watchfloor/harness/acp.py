@@ -23,7 +23,7 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from watchfloor.errors import AgentError, one_line
+from watchfloor.errors import HarnessFailure, ProtocolError, TransportError, one_line
 from watchfloor.harness.acp_session import AcpSession, error_words
 from watchfloor.harness.base import AttemptSpec, SessionPort
 from watchfloor.harness.process import Process
@@ -93,7 +93,8 @@ class AcpHarness:
     async def start(self, spec: AttemptSpec, port: SessionPort) -> AcpSession:
         """Start the agent and begin a session with it.
 
-        Raises AgentError with one line that says why it cannot be started, or would not begin.
+        Raises HarnessFailure, TransportError or ProtocolError, with one line that says why it cannot be started, or
+        would not begin.
         """
         folder = os.path.abspath(self._cwd or spec.cwd or os.getcwd())  # noqa: ASYNC240 - touches no disk
         process = Process.spawn(self._argv, cwd=folder, env=self._env, stdin=True)
@@ -105,13 +106,13 @@ class AcpHarness:
                 session.begin(line, await self._shake(session, port, folder))
             begun = True
         except TimeoutError:
-            raise AgentError(f"the agent began no session within {self._patience_s:g} s") from None
+            raise TransportError(f"the agent began no session within {self._patience_s:g} s") from None
         except ConnectionError:
-            raise AgentError(f"the agent ended before a session began: {await session.words()}") from None
+            raise HarnessFailure(f"the agent ended before a session began: {await session.words()}") from None
         except RequestError as error:
-            raise AgentError(f"the agent would not begin a session: {error_words(error)}") from error
+            raise HarnessFailure(f"the agent would not begin a session: {error_words(error)}") from error
         except ValidationError as error:
-            raise AgentError("the agent does not answer as the Agent Client Protocol has it") from error
+            raise ProtocolError("the agent does not answer as the Agent Client Protocol has it") from error
         finally:
             if not begun:
                 await session.abandon()
@@ -128,7 +129,7 @@ class AcpHarness:
             client_info=Implementation(name="watchfloor", version="1"),
         )
         if answer.protocol_version != PROTOCOL_VERSION:
-            raise AgentError(
+            raise ProtocolError(
                 f"the agent speaks version {answer.protocol_version} of the Agent Client Protocol, and only version "
                 f"{PROTOCOL_VERSION} is spoken here"
             )
@@ -142,7 +143,7 @@ class AcpHarness:
         except RequestError as error:
             if error.code != _AUTH_REQUIRED:
                 raise
-            raise AgentError(f"the agent wants its user to log in first{_ways(answer)}") from None
+            raise HarnessFailure(f"the agent wants its user to log in first{_ways(answer)}") from None
         notes[NOTE] = new.session_id
         return new.session_id
 

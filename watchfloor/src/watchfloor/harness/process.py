@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from watchfloor.errors import AgentError
+from watchfloor.errors import HarnessFailure
 from watchfloor.harness import reaper, terminal
 from watchfloor.harness.reaper import DEAD, HAS_PROCESS_TABLE
 
@@ -114,10 +114,10 @@ class Process:
         """Start a program. `env` is the whole environment; None hands on our own except for what is `WITHHELD`.
 
         `size`: on a terminal of so many columns and rows, which is its input and both of its outputs, as "stdout".
-        Raises AgentError with one line that says why it cannot be started.
+        Raises HarnessFailure with one line that says why it cannot be started.
         """
         if not argv:
-            raise AgentError("no program was given")
+            raise HarnessFailure("no program was given")
         given = {k: v for k, v in os.environ.items() if k not in WITHHELD} if env is None else dict(env)
         if size is not None:
             return cls._on_terminal(argv, cwd, given, size)
@@ -135,7 +135,7 @@ class Process:
             )
         except (OSError, ValueError) as error:
             lifeline.over()
-            raise AgentError(_refusal(argv[0], cwd, error)) from error
+            raise HarnessFailure(_refusal(argv[0], cwd, error)) from error
         lifeline.hold(popen.pid)
         return cls(popen, lifeline)
 
@@ -144,7 +144,7 @@ class Process:
         cls, argv: Sequence[str], cwd: str | None, env: Mapping[str, str], size: tuple[int, int]
     ) -> Process:
         if shutil.which(argv[0], path=env.get("PATH")) is None:
-            raise AgentError(f"cannot run {argv[0]!r}: there is no such program, or it may not be run by this user")
+            raise HarnessFailure(f"cannot run {argv[0]!r}: there is no such program, or it may not be run by this user")
         ours, its = os.openpty()
         lifeline = _Lifeline()
         try:
@@ -156,7 +156,7 @@ class Process:
         except (OSError, ValueError) as error:
             lifeline.over()
             os.close(ours)
-            raise AgentError(_refusal(argv[0], cwd, error)) from error
+            raise HarnessFailure(_refusal(argv[0], cwd, error)) from error
         finally:
             os.close(its)
         lifeline.hold(popen.pid)

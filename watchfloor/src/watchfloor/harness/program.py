@@ -117,7 +117,7 @@ class ProgramHarness:
         return self._grace_s
 
     async def start(self, spec: AttemptSpec, port: SessionPort) -> ProgramSession:
-        """Start the program. Raises AgentError with one line that says why it cannot be started."""
+        """Start the program. Raises HarnessFailure with one line that says why it cannot be started."""
         folder = self._cwd or spec.cwd
         process = Process.spawn(self._argv, cwd=folder, env=self._env, stdin=self._stdin, size=self._terminal)
         typed = self._typed.setdefault(spec.session_id, set())

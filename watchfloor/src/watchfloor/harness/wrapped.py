@@ -13,23 +13,23 @@ class WrappedHarness:
     """Does what the harness inside of it does; a subclass changes what it has to."""
 
     def __init__(self, harness: AgentHarness) -> None:
-        self._harness = harness
+        self.harness = harness
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._harness.capabilities
+        return self.harness.capabilities
 
     @property
     def traits(self) -> Traits:
-        return self._harness.traits
+        return self.harness.traits
 
     @property
     def starts_itself(self) -> bool:
-        return self._harness.starts_itself
+        return self.harness.starts_itself
 
     @property
     def grace_s(self) -> float:
-        return self._harness.grace_s
+        return self.harness.grace_s
 
     async def start(self, spec: AttemptSpec, port: SessionPort) -> AgentSession:
-        return await self._harness.start(spec, port)
+        return await self.harness.start(spec, port)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from watchfloor.errors import AgentError, CapabilityNotSupported
+from watchfloor.errors import AgentError, CapabilityNotSupported, ContractError
 from watchfloor.harness.base import (
     AgentHarness,
     AgentSession,
@@ -20,6 +20,7 @@ from watchfloor.harness.base import (
     SessionPort,
     Signal,
 )
+from watchfloor.harness.streamed import Streamed, StreamHarness, StreamSession
 from watchfloor.harness.wrapped import WrappedHarness
 from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import MailState
@@ -52,7 +53,7 @@ async def check_harness(
     `make`: a new harness for each check. `short`: a message whose turn ends by itself, without asking for anything.
     `long`: one whose turn does not end before it is interrupted or stopped. Both None: the harness takes no messages,
     starts by itself, and lasts until it is stopped. `patience_s`: how long a check waits for what must come;
-    `settle_s`: how long it waits for what must not.
+    `settle_s`: how long it waits for what must not. A harness of the smaller seam is given as `Streamed(...)`.
     """
     done: list[str] = []
     for name, check in _CHECKS.items():
@@ -139,7 +140,7 @@ class _Stage:
         self.watched = _Watched(harness)
         self.short = short
         self.long = long
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._settle_s = settle_s
         self.host: Host
         self.id = ""
@@ -173,11 +174,11 @@ class _Stage:
 
     async def until(self, met: Callable[[], bool], what: str) -> None:
         """Wait for what must come. Raises HarnessFault when it does not."""
-        deadline = asyncio.get_running_loop().time() + self._patience_s
+        deadline = asyncio.get_running_loop().time() + self.patience_s
         while not met():
             self.hold()
             if asyncio.get_running_loop().time() > deadline:
-                raise self.fail(f"{what} within {self._patience_s:g} s; the session is {self.lifecycle.value}")
+                raise self.fail(f"{what} within {self.patience_s:g} s; the session is {self.lifecycle.value}")
             self.watched.moved.clear()
             try:
                 # The host changes the state a moment after the report.
@@ -261,6 +262,43 @@ def _one_result(stage: _Stage) -> bool:
     return True
 
 
+async def _taken_once(stage: _Stage) -> bool:
+    """Of a harness of the smaller seam: whoever asks for its result a second time is told so."""
+    if not isinstance(stage.watched.harness, Streamed):
+        return False
+    kept = _Kept(stage.watched.harness.harness)
+    stage.watched.harness = Streamed(kept, starts_itself=stage.watched.starts_itself, grace_s=stage.watched.grace_s)
+    await stage.at_work()
+    await stage.stop(kill=False)
+    for session in kept.sessions:
+        try:
+            async with asyncio.timeout(stage.patience_s):
+                await session.wait_result()
+        except ContractError:
+            continue
+        except TimeoutError:
+            raise stage.fail("a second wait_result waits for ever; it raises ContractError") from None
+        raise stage.fail("it gives its result twice; a second wait_result raises ContractError")
+    return True
+
+
+class _Kept:
+    """Keeps the attempts that it starts."""
+
+    def __init__(self, harness: StreamHarness) -> None:
+        self._harness = harness
+        self.sessions: list[StreamSession] = []
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._harness.capabilities
+
+    async def start(self, spec: AttemptSpec) -> StreamSession:
+        session = await self._harness.start(spec)
+        self.sessions.append(session)
+        return session
+
+
 async def _refused(stage: _Stage) -> bool:
     await stage.at_work()
     session = stage.watched.session
@@ -320,6 +358,7 @@ _CHECKS: Final[dict[str, Callable[[_Stage], Any]]] = {
     "one result when it is stopped at rest": _stopped_at_rest,
     "one result when it is stopped at work": _stopped_at_work,
     "one result when it is killed at work": _killed_at_work,
+    "a result is taken once": _taken_once,
     "what is not advertised is refused": _refused,
     "no interrupt is lost": _interrupted,
     "every message has an end": _mail,
