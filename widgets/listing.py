@@ -128,6 +128,11 @@ class Listing(SparseView):
         self._place = 0
 
     @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
+    @property
     def selected(self) -> Hashable | None:
         """The key of the row under the cursor; None where it is on none."""
         return self._key

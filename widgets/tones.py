@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchfloor.text import Clean
 
@@ -17,3 +18,10 @@ TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 
 Segment: TypeAlias = tuple[Clean, Tone]
 """A piece of a line: its text and its tone."""
+
+
+class Says(NamedTuple):
+    """What stands on a line: at its left, and at its right."""
+
+    left: Sequence[Segment]
+    right: Sequence[Segment] = ()

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from console.fleet.facts import FieldFact, Intent, Refusal
+from console.fleet.facts import FieldFact, Intent
 from console.fleet.state import Session
 from console.fleet.views.wording import name_of
 from console.screens.flows.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.flows.deciding import choice_keys
 from console.screens.flows.desk import Desk
 from console.screens.flows.form import Form, fill_in, shown_value
-from console.screens.flows.steering import changed, confirm, intent, named, written
+from console.screens.flows.steering import allowed, changed, confirm, intent, named, written
 from watchfloor.text import NOTHING, Clean, clean_line, numeral
 from watchfloor.words import Primitive
 from widgets.tones import Segment
@@ -104,9 +104,8 @@ def act_on(desk: Desk, session: Session, act: Act) -> None:
 
 def _sure(desk: Desk, session: Session, act: Act, given: Mapping[str, Any], drafts: Drafts) -> None:
     command = intent(desk, session, Primitive.ACT, extra={"act": act.id, "fields": dict(given)})
-    gated = desk.gate(command)
-    if isinstance(gated, Refusal):
-        desk.say(Clean(gated.reason), "attention")
+    gated = allowed(desk, command)
+    if gated is None:
         return
     told = tuple(_given(one, given) for one in act.fields)
     confirm(
@@ -158,9 +157,8 @@ def _still(desk: Desk, session: Session, act: Act) -> Callable[[], Clean]:
 def delete(desk: Desk, session: Session) -> None:
     """Delete the session; that it is gone then has to be agreed to."""
     command = intent(desk, session, Primitive.DELETE)
-    gated = desk.gate(command)
-    if isinstance(gated, Refusal):
-        desk.say(Clean(gated.reason), "attention")
+    gated = allowed(desk, command)
+    if gated is None:
         return
     confirm(desk, session, gated, lambda: command, yes="delete it", told=lambda: _with_it(desk, session))
 

@@ -7,7 +7,7 @@ one would be painted whole at every change.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -26,16 +26,11 @@ from watchfloor.text import NOTHING, Clean
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
 from widgets.text_prompt import TextPrompt
-from widgets.tones import Segment
+from widgets.tones import Says, Segment
 
 _MOST_SHARE: Final = 0.6
 _DRAFTS_MOST: Final = 64
 _AND: Final = ", "
-
-
-class _Says(NamedTuple):
-    left: tuple[Segment, ...]
-    right: tuple[Segment, ...] = ()
 
 
 class Drawer(Vertical):
@@ -159,7 +154,7 @@ class Drawer(Vertical):
         writes = ask.text is not None
         title, hint = self.query_one("#drawer-title", StatusBar), self.query_one("#drawer-hint", StatusBar)
         said = self._hint(ask)
-        title.status, hint.status = _Says(ask.title), _Says(*said)
+        title.status, hint.status = Says(ask.title), Says(*said)
         # The prompt brings a title of its own, and the keys that end it.
         title.display, hint.display = not writes, not writes or bool(said[0])
 

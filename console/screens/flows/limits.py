@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from console.fleet.facts import Intent, Refusal, UsageFact
+from console.fleet.facts import Intent, UsageFact
 from console.fleet.state import Session
 from console.fleet.views.wording import short_count
 from console.screens.flows.asking import Answer, Ask, Drafts, TextBox
 from console.screens.flows.desk import Desk
-from console.screens.flows.steering import changed, confirm, intent, named
+from console.screens.flows.steering import allowed, changed, confirm, intent, named
 from watchfloor.text import NOTHING, Clean, numeral
 from watchfloor.words import Primitive
 from widgets.tones import Segment
@@ -92,9 +92,8 @@ def _set(desk: Desk, session: Session, limits: Mapping[str, int]) -> None:
     if not reached:
         desk.submit(command, drafts=drafts)
         return
-    gated = desk.gate(command)
-    if isinstance(gated, Refusal):
-        desk.say(Clean(gated.reason), "attention")
+    gated = allowed(desk, command)
+    if gated is None:
         return
     told: Segment = (Clean(f"new limit: {', '.join(_amount(name, limit) for name, limit in limits.items())}"), "plain")
     confirm(

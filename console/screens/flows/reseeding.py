@@ -17,7 +17,7 @@ from console.screens.flows import effects
 from console.screens.flows.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.flows.deciding import choice_keys
 from console.screens.flows.desk import Desk
-from console.screens.flows.steering import changed, confirm, intent, named, written
+from console.screens.flows.steering import allowed, changed, confirm, intent, named, written
 from watchfloor.errors import ConfigError
 from watchfloor.text import NOTHING, Clean, clean, clean_line, numeral
 from watchfloor.words import Primitive, ReseedMode
@@ -328,9 +328,8 @@ def _sure(desk: Desk, session: Session, way: _Way) -> None:
         return intent(desk, session, Primitive.RESEED, mode=way.mode, to=way.to, text=way.text)
 
     made = command()
-    gated = desk.gate(made)
-    if isinstance(gated, Refusal):
-        desk.say(Clean(gated.reason), "attention")
+    gated = allowed(desk, made)
+    if gated is None:
         return
     word = reseed_word(way.mode)
     confirm(

@@ -41,6 +41,15 @@ def gone(desk: Desk, session: Session) -> Callable[[], Clean]:
     return lambda: NOTHING if session.key in desk.fleet.sessions else Clean("the session is gone")
 
 
+def allowed(desk: Desk, command: Intent) -> Gated | None:
+    """The command as it may go out; None once it was said why it may not."""
+    gated = desk.gate(command)
+    if isinstance(gated, Refusal):
+        desk.say(Clean(gated.reason), "attention")
+        return None
+    return gated
+
+
 def written(text: str) -> Clean:
     """A text must say something."""
     return NOTHING if text.strip() else Clean("nothing is written")
@@ -72,8 +81,7 @@ def reply(desk: Desk, session: Session, *, to: str, text: Clean) -> None:
     def command(text: str) -> Intent:
         return intent(desk, session, Primitive.SEND, text=text, reply_to=to, turn=session.turn)
 
-    if isinstance(refused := desk.gate(command("-")), Refusal):
-        desk.say(Clean(refused.reason), "attention")
+    if allowed(desk, command("-")) is None:
         return
     draft = (Primitive.SEND, session.key, session.attempt, to)
     desk.ask(
@@ -141,9 +149,8 @@ def stop(desk: Desk, session: Session) -> None:
     choices: list[Choice] = []
     for value, key, label, kill in variants:
         command = intent(desk, session, Primitive.STOP, kill=kill)
-        gated = desk.gate(command)
-        if isinstance(gated, Refusal):
-            desk.say(Clean(gated.reason), "attention")
+        gated = allowed(desk, command)
+        if gated is None:
             return
         commands[value] = command
         told = (*(Clean(line) for line in gated.confirm[1:]), *effects.stopping(session, profile, kill=kill))

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from console.actions import Where
 from console.audit_book import KEEP, AuditBook, BookLine, Pages, details
 from console.screens.badge import badge
 from console.screens.bindings import bindings
 from console.screens.fleet.footing import FooterKey
+from console.screens.pages.page import DetailsPane, Page
 from console.screens.quiet import Quiet
 from console.screens.rule import Rule
 from watchfloor.text import NOTHING, Clean, clean_line, numeral
 from widgets.action_footer import ActionFooter
-from widgets.facts import FactRow, Facts
+from widgets.facts import FactRow
 from widgets.line_box import LineBox
 from widgets.listing import ListColumn, Listing
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView
 from widgets.status_bar import StatusBar
-from widgets.tones import Segment, Tone
+from widgets.tones import Says, Segment, Tone
 
 if TYPE_CHECKING:
     from console.hub import Hub
@@ -48,15 +47,6 @@ _COLUMNS: Final = (
 )
 _TONES: Final[Mapping[str, Tone]] = {"refused": "attention", "revealed": "attention"}
 _ENDS_BADLY: Final = frozenset({"contrary", "unknown", "overdue", "undelivered"})
-
-
-class _Says(NamedTuple):
-    left: tuple[Segment, ...]
-    right: tuple[Segment, ...] = ()
-
-
-class _Details(Facts, can_focus=True):
-    """All of the line under the cursor, to be scrolled."""
 
 
 class _Rows:
@@ -94,14 +84,11 @@ def _tone(line: BookLine) -> Tone:
     return _TONES.get(line.told.what, "plain")
 
 
-class AuditScreen(Screen[str | None]):
-    """The lines above, all of the selected one below.
-
-    Dismissed with the id of an action that the screen below is to perform, or None.
-    """
+class AuditScreen(Page):
+    """The lines above, all of the selected one below."""
 
     CSS_PATH = Path(__file__).with_suffix(".tcss")
-    AUTO_FOCUS = "#audit"
+    AUTO_FOCUS = HOME = "#audit"
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.AUDIT)
 
@@ -128,19 +115,11 @@ class AuditScreen(Screen[str | None]):
         self._fault = NOTHING
         self._query = ""
         self._rows = _Rows((), marks.alert)
-        self._said: Segment = (NOTHING, "plain")
-        self._does: Mapping[str, Callable[[], object]] = {
+        self._does = {
+            **self._does,
             "find": self._find,
             "back": self._back,
-            "open": lambda: self._turn(1),
-            "down": lambda: self._line(1),
-            "up": lambda: self._line(-1),
-            "page_down": lambda: self._page(1),
-            "page_up": lambda: self._page(-1),
-            "last": lambda: self._edge(last=True),
-            "first": lambda: self._edge(last=False),
-            "focus_next": lambda: self._turn(1),
-            "focus_previous": lambda: self._turn(-1),
+            "open": lambda: self.turn(1),
             "copy": self._copy,
         }
 
@@ -155,7 +134,7 @@ class AuditScreen(Screen[str | None]):
         yield LineBox(id="audit-line", marks=marks)
         yield Listing(_COLUMNS, id="audit", marks=marks)
         yield Rule(id="audit-rule", marks=marks)
-        yield _Details(id="audit-details", marks=marks)
+        yield DetailsPane(id="audit-details", marks=marks)
         yield StatusBar(id="audit-notice", marks=marks)
         yield ActionFooter(id="audit-footer", marks=marks)
 
@@ -207,7 +186,7 @@ class AuditScreen(Screen[str | None]):
     def paint(self) -> None:
         """Paint what the cursor is on, and the frame."""
         line = self._selected
-        details_pane, listing = self.query_one("#audit-details", _Details), self.query_one("#audit", Listing)
+        details_pane, listing = self.query_one("#audit-details", DetailsPane), self.query_one("#audit", Listing)
         details_pane.facts = _facts(line) if line is not None else ()
         said: list[Segment] = []
         if line is not None:
@@ -215,7 +194,7 @@ class AuditScreen(Screen[str | None]):
             said.append((line.fault, "failed") if line.fault else (Clean("whole"), "running"))
         self.query_one("#audit-rule", Rule).say(said, active=details_pane.has_focus)
         self._paint_top()
-        self.query_one("#audit-notice", StatusBar).status = _Says((self._said,) if self._said[0] else ())
+        self.query_one("#audit-notice", StatusBar).status = Says((self._said,) if self._said[0] else ())
         keys = [
             FooterKey(self._keys.shown("find"), Clean("find"), True, NOTHING),
             FooterKey(self._keys.shown("focus_next"), Clean("next part"), bool(len(self._rows)), NOTHING),
@@ -228,7 +207,7 @@ class AuditScreen(Screen[str | None]):
     def _paint_top(self) -> None:
         back: Segment = (Clean(f"{self._keys.shown('back')}  back"), "quiet")
         left = ((Clean("audit"), "attention"), *self._state(), *self._badge())
-        self.query_one("#audit-top", StatusBar).status = _Says(left, (back,))
+        self.query_one("#audit-top", StatusBar).status = Says(left, (back,))
 
     def _state(self) -> list[Segment]:
         """How much there is, how much of it is shown, and whether all of it is still there."""
@@ -297,40 +276,13 @@ class AuditScreen(Screen[str | None]):
 
     def _back(self) -> None:
         """Leave the details, then what is looked for, then the page."""
-        if self._pane.id != "audit":
+        if self.pane.id != "audit":
             self.set_focus(self.query_one("#audit"), scroll_visible=False)
         elif self._query:
             self._query = ""
             self._list()
         else:
             self.dismiss(None)
-
-    @property
-    def _pane(self) -> LineView:
-        focused = self.focused
-        return focused if isinstance(focused, LineView) else self.query_one("#audit", Listing)
-
-    def _turn(self, by: int) -> None:
-        parts = [self.query_one("#audit", Listing), self.query_one("#audit-details", _Details)]
-        at = parts.index(self._pane) if self._pane in parts else 0
-        self.set_focus(parts[(at + by) % len(parts)], scroll_visible=False)
-
-    def _line(self, by: int) -> None:
-        pane = self._pane
-        if isinstance(pane, Listing):
-            pane.move(by)
-        else:
-            pane.jump(pane.scroll_offset.y + by)
-
-    def _page(self, by: int) -> None:
-        self._line(by * self._pane.page_lines())
-
-    def _edge(self, *, last: bool) -> None:
-        pane = self._pane
-        if isinstance(pane, Listing):
-            pane.select_place(len(self._rows) if last else 0)
-        else:
-            pane.jump(pane.max_scroll_y if last else 0)
 
     def _copy(self) -> None:
         """Copy all of the selected line, cleaned."""
@@ -339,19 +291,18 @@ class AuditScreen(Screen[str | None]):
             self._said = (Clean("no line is selected"), "attention")
             return
         text = "\n".join(f"{name}: {value}" for name, value in details(line.entry))
-        self.app.copy_to_clipboard(text)
-        self._said = (Clean(f"copied {len(text):,} characters"), "plain")
+        self.copy_text(text)
 
     @on(Listing.Turned)
     def _turned(self, event: Listing.Turned) -> None:
         event.stop()
-        self.query_one("#audit-details", _Details).jump(0)
+        self.query_one("#audit-details", DetailsPane).jump(0)
         self.paint()
 
     @on(Listing.Opened)
     def _opened(self, event: Listing.Opened) -> None:
         event.stop()
-        self._turn(1)
+        self.turn(1)
         self.paint()
 
 

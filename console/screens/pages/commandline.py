@@ -22,7 +22,7 @@ from widgets.action_footer import ActionFooter
 from widgets.listing import ListColumn, Listing
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
-from widgets.tones import Segment, Tone
+from widgets.tones import Says, Segment, Tone
 
 _COLUMNS: Final = (
     ListColumn(Clean("WHAT"), 10),
@@ -110,11 +110,6 @@ class _Line(Input):
         self.insert_text_at_cursor(clean_line(event.text.split("\n", 1)[0].rstrip("\r"))[:_MOST])
 
 
-class _Says(NamedTuple):
-    left: tuple[Segment, ...]
-    right: tuple[Segment, ...] = ()
-
-
 class CommandScreen(Screen[Command | None]):
     """Dismissed with what was chosen, or None."""
 
@@ -174,7 +169,7 @@ class CommandScreen(Screen[Command | None]):
         self.set_interval(EVERY_S, self._head)
 
     def _head(self) -> None:
-        top = _Says(((Clean("command line"), "attention"), *self._about), tuple(self._badge()))
+        top = Says(((Clean("command line"), "attention"), *self._about), tuple(self._badge()))
         self.query_one("#command-top", StatusBar).status = top
 
     @on(Input.Changed)
@@ -202,7 +197,7 @@ class CommandScreen(Screen[Command | None]):
         key = self.query_one("#found", Listing).selected
         if key != self._stands:
             self._stands, self._since = key if isinstance(key, int) else None, self._steady()
-        said = _Says((self._said,)) if self._said[0] else _Says(())
+        said = Says((self._said,)) if self._said[0] else Says(())
         self._head()
         self.query_one("#command-said", StatusBar).status = said
         chosen = self.chosen

@@ -21,7 +21,7 @@ from watchfloor.text import NOTHING, Clean, clean_line
 from widgets.facts import FactRow, Facts
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
-from widgets.tones import Segment
+from widgets.tones import Says, Segment
 
 _LABEL: Final = 15
 _MOST: Final = 80
@@ -95,11 +95,6 @@ def _holds(item: HelpItem, keymap: Keymap, words: Sequence[str]) -> bool:
     keys = keymap.all_shown(action.id)
     text = f"{action.id} {action.label} {action.help} {action.group} {reason}".casefold()
     return all(word in text or word in keys.casefold().split() for word in words)
-
-
-class _Says(NamedTuple):
-    left: tuple[Segment, ...]
-    right: tuple[Segment, ...] = ()
 
 
 class _Find(Input):
@@ -216,7 +211,7 @@ class HelpScreen(Screen[str | None]):
         said: tuple[Segment, ...] = ((Clean(f"only {asked}"), "plain"),) if asked else ()
         keys: tuple[Segment, ...] = ((Clean(f"{find}  find"), "quiet"), (Clean(f"{back}  back"), "quiet"))
         left = (*self._badge(), (Clean("keys"), "attention"), *self._about, *said)
-        self.query_one(StatusBar).status = _Says(left, keys)
+        self.query_one(StatusBar).status = Says(left, keys)
 
     # -------------------------------------------------------------- keys
 

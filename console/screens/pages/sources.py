@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from console.actions import Where
 from console.fleet.facts import FaultFact
@@ -19,16 +17,15 @@ from console.fleet.views.sources import FaultRows, SourceRows, fault_lines, sour
 from console.screens.badge import badge
 from console.screens.bindings import bindings
 from console.screens.fleet.footing import FooterKey
+from console.screens.pages.page import DetailsPane, Page
 from console.screens.rule import Rule
 from watchfloor.text import NOTHING, Clean
 from watchfloor.words import Contact
 from widgets.action_footer import ActionFooter
-from widgets.facts import Facts
 from widgets.listing import ListColumn, Listing
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView
 from widgets.status_bar import StatusBar
-from widgets.tones import Segment
+from widgets.tones import Says, Segment
 
 if TYPE_CHECKING:
     from console.hub import Hub
@@ -49,23 +46,11 @@ _COLUMNS: Final = (
 _FAULT_COLUMNS: Final = (ListColumn(Clean("WHAT"), 10), ListColumn(Clean("WHY"), 20, share=1))
 
 
-class _Says(NamedTuple):
-    left: tuple[Segment, ...]
-    right: tuple[Segment, ...] = ()
-
-
-class _Details(Facts, can_focus=True):
-    """What is known of a source, or of one fault, to be scrolled."""
-
-
-class SourcesScreen(Screen[str | None]):
-    """Sources above, what is known of the selected one below, and below that what of it could not be read.
-
-    Dismissed with the id of an action that the screen below is to perform, or None.
-    """
+class SourcesScreen(Page):
+    """Sources above, what is known of the selected one below, and below that what of it could not be read."""
 
     CSS_PATH = Path(__file__).with_suffix(".tcss")
-    AUTO_FOCUS = "#sources"
+    AUTO_FOCUS = HOME = "#sources"
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SOURCES)
 
@@ -91,19 +76,11 @@ class SourcesScreen(Screen[str | None]):
         self._inspects = False
         self._stamp: object = None
         self._badge = badge(hub, clock, marks)
-        self._said: Segment = (NOTHING, "plain")
-        self._does: Mapping[str, Callable[[], object]] = {
+        self._does = {
+            **self._does,
             "retry": self._retry,
             "open": self._inspect,
             "back": self._back,
-            "down": lambda: self._line(1),
-            "up": lambda: self._line(-1),
-            "page_down": lambda: self._page(1),
-            "page_up": lambda: self._page(-1),
-            "last": lambda: self._edge(last=True),
-            "first": lambda: self._edge(last=False),
-            "focus_next": lambda: self._turn(1),
-            "focus_previous": lambda: self._turn(-1),
             "copy": self._copy,
         }
 
@@ -112,7 +89,7 @@ class SourcesScreen(Screen[str | None]):
         yield StatusBar(id="sources-top", marks=marks)
         yield Listing(_COLUMNS, id="sources", marks=marks)
         yield Rule(id="details-rule", marks=marks)
-        yield _Details(id="details", marks=marks)
+        yield DetailsPane(id="details", marks=marks)
         yield Rule(id="faults-rule", marks=marks)
         yield Listing(_FAULT_COLUMNS, headed=False, id="faults", marks=marks)
         yield StatusBar(id="sources-notice", marks=marks)
@@ -153,7 +130,7 @@ class SourcesScreen(Screen[str | None]):
             part.display = bool(self._faults.faults)
         fault = self._fault
         self._inspects = self._inspects and fault is not None
-        details = self.query_one("#details", _Details)
+        details = self.query_one("#details", DetailsPane)
         name = source.name if source is not None else ""
         if fault is not None and self._inspects:
             details.facts = fault_lines(fault)
@@ -174,9 +151,9 @@ class SourcesScreen(Screen[str | None]):
         live = sum(one.live for one in self._hub.fleet.sources.values())
         heard = Clean(f"{live} of {len(self._hub.fleet.sources)} live")
         back: Segment = (Clean(f"{self._keys.shown('back')}  back"), "quiet")
-        top = _Says(((Clean("sources"), "attention"), (heard, "plain"), *self._badge()), (back,))
+        top = Says(((Clean("sources"), "attention"), (heard, "plain"), *self._badge()), (back,))
         self.query_one("#sources-top", StatusBar).status = top
-        self.query_one("#sources-notice", StatusBar).status = _Says((self._said,) if self._said[0] else ())
+        self.query_one("#sources-notice", StatusBar).status = Says((self._said,) if self._said[0] else ())
         why = self._no_retry(source)
         inspect = Clean("back to the source" if self._inspects else "inspect")
         keys = [
@@ -244,7 +221,7 @@ class SourcesScreen(Screen[str | None]):
             self._said = (Clean("all that came from it could be read"), "plain")
             return
         self._inspects = not self._inspects
-        self.query_one("#details", _Details).jump(0)
+        self.query_one("#details", DetailsPane).jump(0)
         self.set_focus(self.query_one("#faults" if self._inspects else "#sources"), scroll_visible=False)
 
     def _back(self) -> None:
@@ -253,38 +230,10 @@ class SourcesScreen(Screen[str | None]):
         else:
             self.dismiss(None)
 
-    @property
-    def _pane(self) -> LineView:
-        focused = self.focused
-        return focused if isinstance(focused, LineView) else self.query_one("#sources", Listing)
-
-    def _turn(self, by: int) -> None:
-        parts = [part for part in self.query(LineView) if part.display]
-        at = parts.index(self._pane) if self._pane in parts else 0
-        self.set_focus(parts[(at + by) % len(parts)], scroll_visible=False)
-
-    def _line(self, by: int) -> None:
-        pane = self._pane
-        if isinstance(pane, Listing):
-            pane.move(by)
-        else:
-            pane.jump(pane.scroll_offset.y + by)
-
-    def _page(self, by: int) -> None:
-        self._line(by * self._pane.page_lines())
-
-    def _edge(self, *, last: bool) -> None:
-        pane = self._pane
-        if isinstance(pane, Listing):
-            pane.select_place(len(self._faults) + len(self._hub.fleet.sources) if last else 0)
-        else:
-            pane.jump(pane.max_scroll_y if last else 0)
-
     def _copy(self) -> None:
         """Copy what the details say, cleaned."""
-        lines = [f"{label}: {text}" for label, text, *_ in self.query_one("#details", _Details).facts]
-        self.app.copy_to_clipboard("\n".join(lines))
-        self._said = (Clean(f"copied {sum(len(line) + 1 for line in lines) - 1:,} characters"), "plain")
+        lines = [f"{label}: {text}" for label, text, *_ in self.query_one("#details", DetailsPane).facts]
+        self.copy_text("\n".join(lines))
 
     @on(Listing.Turned)
     def _turned(self, event: Listing.Turned) -> None:
