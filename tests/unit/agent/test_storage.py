@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.unit.agent.kit import built, reopened, says
 from watchfloor.agent.builder import FILE
-from watchfloor.agent.session import Session
+from watchfloor.agent.session import RunState, Session
 from watchfloor.agent.sqlite_storage import SqliteStorage
 from watchfloor.errors import StorageCorrupt, StorageError, StorageForeign, StorageInUse, StorageNewer
 from watchfloor.harness.base import ConversationMessage
@@ -30,6 +31,25 @@ def refused(path: Path, kind: type[StorageError], says: str) -> None:
         SqliteStorage(path)
     assert str(path) in str(fault.value)
     assert path.read_bytes() == before
+
+
+async def test_sessions_are_listed_in_a_thread_while_others_run(tmp_path: Path) -> None:
+    agent = built(tmp_path).function(says).build()
+    for number in range(20):
+        await agent.run(agent.open(f"s{number}"), "hello")
+    listing = asyncio.get_running_loop().run_in_executor(None, lambda: [agent.list_sessions() for _ in range(20)])
+    told = 1
+    while not listing.done():
+        await agent.run(agent.open("s0"), "hello")
+        told += 1
+        await asyncio.sleep(0)
+    for listed in await listing:
+        assert len(listed) == 20
+        for session in listed:
+            # Each as it stood at one moment, and none taken for one whose process has ended.
+            assert session.state in (RunState.IDLE, RunState.RUNNING)
+            assert session.turns - 1 <= len(session.messages) // 2 <= session.turns
+    assert len(agent.session_history("s0")) == 2 * told
 
 
 async def test_a_file_of_a_newer_version(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.harness.fake_port import FakePort
 from tests.unit.harness.programs import eventually, state
-from watchfloor.errors import AgentError, ProtocolError, ContractError
+from watchfloor.errors import AgentError, ContractError, ProtocolError
 from watchfloor.harness.acp import AcpHarness
 from watchfloor.harness.acp_session import AcpSession
 from watchfloor.harness.base import Interrupt, MailArrived, Pause, Stop, Withdrawn

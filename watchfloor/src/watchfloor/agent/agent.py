@@ -94,8 +94,11 @@ class Agent:
         return self.runtime.runs.stored(id)
 
     def list_sessions(self) -> Sequence[Session]:
-        """All stored sessions, the most recently updated first. Raises Unsupported where the storage cannot tell."""
-        return [self.runtime.runs.stored(session.id) or session for session in self.storage.list()]
+        """All stored sessions, the most recently updated first. Raises Unsupported where the storage cannot tell.
+
+        All of them are read whole: where they are many, `await asyncio.to_thread(agent.list_sessions)`.
+        """
+        return [self.runtime.runs.standing(session) for session in self.storage.list()]
 
     def session_history(self, id: str) -> Sequence[ConversationMessage]:
         """What was said and called in the session. Raises SessionNotFound."""

@@ -71,10 +71,17 @@ class Runs:
         if (running := self.active.running.get(id)) is not None:
             return running
         session = self.sessions.load(id)
-        if session is None:
-            return None
-        if (host := self.active.host(id)) is not None:
-            conversation = host.core.session(id).conversation
+        return self.standing(session) if session is not None else None
+
+    def standing(self, session: Session) -> Session:
+        """As `stored`, of one that was just loaded."""
+        if (running := self.active.running.get(session.id)) is not None:
+            return running
+        if session.state is RunState.RUNNING:
+            # Whoever loads in a thread may have done that before its run ended.
+            session = self.sessions.load(session.id) or session
+        if (host := self.active.host(session.id)) is not None:
+            conversation = host.core.session(session.id).conversation
             session.messages, session.model = list(conversation.messages), conversation.model
         cut(session)
         return session

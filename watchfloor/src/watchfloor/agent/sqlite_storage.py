@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -36,12 +37,15 @@ _FAR: Final = frozenset({Scope.WORKSPACE, Scope.AGENT, Scope.GLOBAL})
 class SqliteStorage:
     """`Storage` and `Persistence` in a file that belongs to one process at a time, readable by its owner alone.
 
+    Its threads share it: what reads much, as `list` does, need not be called on the event loop.
+
     Raises a subclass of StorageError where the file cannot be used, and leaves it as it is then.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = Path(path)
         self._db = sqlite_file.open_file(self.path, application=APPLICATION, version=VERSION, tables=_TABLES)
+        self._lock = threading.RLock()
         # What of a session's messages is in the file: only what came since is written.
         self._written: dict[str, list[ConversationMessage]] = {}
 
@@ -56,8 +60,9 @@ class SqliteStorage:
 
     def list(self) -> Sequence[Session]:
         with self._typed():
-            rows = self._db.execute("SELECT id, body FROM sessions ORDER BY updated DESC, id").fetchall()
-            return [self._read(_name(key), body) for key, body in rows]
+            keys = self._db.execute("SELECT id FROM sessions ORDER BY updated DESC, id").fetchall()
+        # One by one: whoever saves meanwhile does not wait for all of them.
+        return [found for (key,) in keys if (found := self.load(_name(key))) is not None]
 
     def grants(self) -> Sequence[Grant]:
         with self._typed():
@@ -111,7 +116,8 @@ class SqliteStorage:
     @contextlib.contextmanager
     def _typed(self) -> Iterator[None]:
         try:
-            yield
+            with self._lock:
+                yield
         except sqlite3.Error as error:
             raise sqlite_file.typed(error, self.path) from None
 

@@ -1,7 +1,9 @@
 """Where sessions are stored: what an agent needs of a storage, and one in memory.
 
-All of it is called on the event loop and in the middle of a run: what takes long belongs behind a cache of the
-storage's own. `save` returns when what it was given is safe from the end of the process.
+Writes are called on the event loop and in the middle of a run, and are no coroutines: a call must not be carried out
+before it is stored that it begins, nor may anything else of the run happen in between. In a file of SQLite one takes a
+tenth of a millisecond. What takes long belongs behind a cache of the storage's own; `save` returns when what it was
+given is safe from the end of the process.
 """
 
 from __future__ import annotations
