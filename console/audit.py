@@ -155,7 +155,8 @@ class Audit:
         self._size += len(raw)
 
     def _fail(self, error: OSError) -> None:
-        self._fault = f"{self._path}: {error.strerror or error}"
+        # What is the matter first: a path is long, and a bar cuts what stands behind.
+        self._fault = f"{error.strerror or error}: {self._path}"
 
     def _mask(self, value: Any) -> Any:
         match value:

@@ -152,7 +152,7 @@ def text_of(where: Path, *, must_exist: bool) -> str:
     try:
         raw = read(where)
         return raw.decode("utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if must_exist:
             raise ConfigError(f"{where}: there is no such file; `watchfloor config init` writes one") from None
         return ""

@@ -450,7 +450,7 @@ class Board:
             said = (self._told_live() if self._told_live is not None else self._notice,)
         elif not self._pressed:
             said = hint(self._hub.fleet, self._keys, self._ground)
-        said = said or unheard(self._hub.fleet, self._selected, self._keys)
+        said = said or unheard(self._hub.fleet, self._selected, self._keys, max(1, self._screen.size.width - 2))
         self._too_small.say(said)
         said = self._told_below(said, notice=now < self._notice_until)
         trailed: Sequence[Segment] = (self._trailed,) if self._trailed[0] else ()

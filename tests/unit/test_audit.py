@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half)
         assert not audit.write("requested", "c2", {})
-    assert "No space left on device" in (audit.fault or "")
+    assert audit.fault == f"No space left on device: {audit.path}"
 
     assert audit.write("requested", "c3", {})
     assert [line["id"] for line in _lines(audit)] == ["c1", "c3"]

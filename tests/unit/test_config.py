@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console import config
-from console.config import Config, SourceConfig, load, parse, read_token
+from console.config import Config, SourceConfig, load, parse, read_token, text_of
 from watchfloor.errors import ConfigError
 
 WHERE = Path("/etc/config.toml")
@@ -260,3 +260,11 @@ def test_the_template_is_toml() -> None:
 def test_how_long_is_a_whole_number(value: str) -> None:
     with pytest.raises(ConfigError, match=r":2: journal_days: it must be a whole number, 0 or more"):
         parse(f"mouse = true\njournal_days = {value}", WHERE)
+
+
+def test_a_folder_that_cannot_be_there_holds_no_configuration(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("no folder")
+    where = tmp_path / "home" / ".config" / "config.toml"
+    assert text_of(where, must_exist=False) == ""
+    with pytest.raises(ConfigError, match="there is no such file"):
+        text_of(where, must_exist=True)

@@ -16,7 +16,7 @@ from console.fleet.store import Store
 from console.fleet.views.wording import Segment
 from console.keymap import Keymap
 from console.screens.availability import Standing
-from watchfloor.text import NOTHING, Clean, clean_line
+from watchfloor.text import NOTHING, Clean, clean_line, cut
 from watchfloor.words import Contact
 
 _READS_ON: Final = (("read_on", Clean("read on")), ("last", Clean("to its end")), ("back", Clean("close")))
@@ -68,13 +68,14 @@ def hint(store: Store, keys: Keymap, ground: Clean = NOTHING) -> tuple[Segment, 
     return tuple(segment for segment in segments if segment[0])
 
 
-def unheard(store: Store, selected: SessionKey | None, keys: Keymap) -> tuple[Segment, ...]:
-    """Why the selected session shows its last known state only; nothing while its source is heard."""
+def unheard(store: Store, selected: SessionKey | None, keys: Keymap, room: int) -> tuple[Segment, ...]:
+    """Why the selected session shows its last known state only, in so many cells, of which the end is what gives way;
+    nothing while its source is heard."""
     source = store.sources.get(selected.source) if selected is not None else None
     if source is None or source.live or source.lost_since is None:
         return ()
     why = f": {source.why}" if source.why else ""
-    return ((Clean(f"{source.shown} is not heard ({keys.shown('sources')} tells more){why}"), "lost"),)
+    return ((cut(Clean(f"{source.shown} is not heard ({keys.shown('sources')} tells more){why}"), room), "lost"),)
 
 
 def arrangement(rows: Arrangement, filter: Filter | None) -> tuple[Segment, ...]:

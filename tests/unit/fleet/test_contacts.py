@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from console.actions import ACTIONS
 from console.fleet.facts import ContactFact
 from console.fleet.views.status import contact_segments
+from console.keymap import keymap
+from console.screens.fleet.footing import unheard
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.text import Clean, cell_width, clean_line
 from watchfloor.words import Contact
@@ -83,3 +86,14 @@ def test_reasons_that_stand_elsewhere_are_not_pointed_to(host: ScriptedHost) -> 
     assert "why" not in told(host, None, reasons=False)
     assert told(host, 95, reasons=False).endswith("aion not reached for 0:00, try 3")
     assert told(host, 60, reasons=False).startswith("1 live  1 refused")
+
+
+def test_the_line_on_a_session_that_is_not_heard_begins_with_the_reason(host: ScriptedHost) -> None:
+    host.session("s1")
+    host.contact(Contact.LOST, NOTHING_LISTENS)
+    keys, key = keymap(ACTIONS), host.at("s1").key
+    [(whole, _)] = unheard(host.fleet, key, keys, 200)
+    assert whole == f"here is not heard (S tells more): {NOTHING_LISTENS}"
+    [(short, _)] = unheard(host.fleet, key, keys, 78)
+    assert len(short) == 78
+    assert short.startswith("here is not heard (S tells more): nothing listens at ws://127.0.0.1:9: ")
