@@ -68,7 +68,7 @@ from watchfloor.words import Priority, ReseedMode, StopReason
 __all__ = ["FULL_CONTROL", "AgentFunction", "Answer", "Approval", "FunctionHarness", "Run", "ToolOutcome"]
 
 FULL_CONTROL = Capabilities(
-    send=SendOptions(priorities=tuple(Priority)),
+    send=SendOptions(priorities=tuple(Priority), replies=True),
     pause=PauseOptions(interrupt=True),
     resume=NoOptions(),
     interrupt=NoOptions(),
