@@ -13,21 +13,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from watchfloor.text import NOTHING, Clean
-from widgets.tones import TONES, Tone
+from widgets.tones import Tone
 
 _TONE: Final = "tone-"
-
-
-def tone_classes(prefix: str) -> set[str]:
-    """The component classes of the tones of one widget."""
-    return {f"{prefix}--tone-{tone}" for tone in TONES}
-
-
-def tone_css(owner: str, prefix: str) -> str:
-    """The default rules for them: each takes its colour from the theme variable of its tone."""
-    rules = [f"& > .{prefix}--tone-{tone} {{ color: $wf-{tone}; }}" for tone in TONES]
-    rules.append(f"& > .{prefix}--tone-attention {{ text-style: bold; }}")
-    return f"{owner} {{ {' '.join(rules)} }}"
 
 
 class Painted(Widget):

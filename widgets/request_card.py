@@ -27,7 +27,7 @@ from widgets.card_layout import (
 )
 from widgets.card_view import CardAction, CardField, CardOption, CardView
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of, tone_classes, tone_css
+from widgets.painting import LineView, strip_of
 
 __all__ = ["CardAction", "CardField", "CardOption", "CardView", "RequestCard"]
 
@@ -53,7 +53,6 @@ class RequestCard(LineView):
     ]
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *tone_classes("request-card"),
         "request-card--title",
         "request-card--subtitle",
         "request-card--gutter",
@@ -71,7 +70,6 @@ class RequestCard(LineView):
     """
     | Class | Description |
     | :- | :- |
-    | `request-card--tone-…` | A text of that tone. |
     | `request-card--title` | The first line of the title; `--subtitle` the others. |
     | `request-card--gutter` | Our labels left of the bar. |
     | `request-card--bar` | The bar left of all text from outside. |
@@ -84,9 +82,7 @@ class RequestCard(LineView):
     | `request-card--unread` | That the end has not been seen. |
     """
 
-    DEFAULT_CSS = (
-        tone_css("RequestCard", "request-card")
-        + """
+    DEFAULT_CSS = """
     RequestCard {
         background: $wf-card;
         scrollbar-background: $wf-card;
@@ -106,7 +102,6 @@ class RequestCard(LineView):
         & > .request-card--unread { color: $wf-attention; }
     }
     """
-    )
 
     ALLOW_SELECT = False
 

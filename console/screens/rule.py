@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from widgets.cells import crop, width_of
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import Painted, strip_of, tone_classes, tone_css
+from widgets.painting import Painted, strip_of
 from widgets.tones import Segment
 
 _LEAD = 2
@@ -21,17 +21,14 @@ class Rule(Painted):
 
     PREFIX = "rule"
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*tone_classes("rule"), "rule--line"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rule--line"}
     """
     | Class | Description |
     | :- | :- |
-    | `rule--tone-…` | A text of that tone. |
     | `rule--line` | The line itself. |
     """
 
-    DEFAULT_CSS = (
-        tone_css("Rule", "rule")
-        + """
+    DEFAULT_CSS = """
     Rule {
         height: 1;
         width: 1fr;
@@ -39,7 +36,6 @@ class Rule(Painted):
         & > .rule--line { color: $wf-rule; }
     }
     """
-    )
 
     ALLOW_SELECT = False
 

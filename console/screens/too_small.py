@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.strip import Strip
 
 from console.screens.fleet.sizes import LEAST
 from watchfloor.text import Clean
 from widgets.cells import width_of, wrap
-from widgets.painting import Painted, strip_of, tone_classes, tone_css
+from widgets.painting import Painted, strip_of
 from widgets.tones import Segment
 
 TOO_SMALL: Final = Clean(f"too small: {LEAST[0]}x{LEAST[1]} at least")
@@ -21,9 +21,7 @@ class TooSmall(Painted):
 
     PREFIX = "too-small"
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = tone_classes("too-small")
-
-    DEFAULT_CSS = tone_css("TooSmall", "too-small") + "TooSmall { height: 1fr; width: 1fr; background: $wf-ground; }"
+    DEFAULT_CSS = "TooSmall { height: 1fr; width: 1fr; background: $wf-ground; }"
 
     ALLOW_SELECT = False
 

@@ -13,7 +13,7 @@ from console.screens.flows.asking import Ask, Choice
 from watchfloor.text import Clean, clean_line
 from widgets.cells import fit, wrap
 from widgets.marks import UNICODE_MARKS, Marks
-from widgets.painting import LineView, strip_of, tone_classes, tone_css
+from widgets.painting import LineView, strip_of
 from widgets.tones import Segment
 
 _KEY: Final = 6
@@ -26,7 +26,6 @@ class Choices(LineView):
     PREFIX = "choices"
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *tone_classes("choices"),
         "choices--key",
         "choices--detail",
         "choices--cursor",
@@ -34,15 +33,12 @@ class Choices(LineView):
     """
     | Class | Description |
     | :- | :- |
-    | `choices--tone-…` | A text of that tone. |
     | `choices--key` | The key of a choice. |
     | `choices--detail` | What a choice does, below its label. |
     | `choices--cursor` | The ground of the choice that enter takes. |
     """
 
-    DEFAULT_CSS = (
-        tone_css("Choices", "choices")
-        + """
+    DEFAULT_CSS = """
     Choices {
         background: $wf-card;
         scrollbar-background: $wf-card;
@@ -53,7 +49,6 @@ class Choices(LineView):
         & > .choices--cursor { background: $wf-cursor; text-style: $wf-cursor-style; }
     }
     """
-    )
 
     ALLOW_SELECT = False
 

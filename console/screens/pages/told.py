@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.geometry import Size
 from textual.strip import Strip
 
-from widgets.painting import Painted, strip_of, tone_classes, tone_css
+from widgets.painting import Painted, strip_of
 from widgets.tones import Segment
 
 _LINES_MOST: Final = 8
@@ -19,14 +19,7 @@ class Told(Painted):
 
     PREFIX = "told"
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = tone_classes("told")
-
-    DEFAULT_CSS = (
-        tone_css("Told", "told")
-        + """
-    Told { display: none; height: auto; width: 1fr; background: $wf-ground; }
-    """
-    )
+    DEFAULT_CSS = "Told { display: none; height: auto; width: 1fr; background: $wf-ground; }"
 
     ALLOW_SELECT = False
 
