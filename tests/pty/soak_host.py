@@ -99,6 +99,8 @@ async def main(agents: int, rate: float) -> None:
         asked.clear()
         Talker.quiet = True
         await asyncio.gather(*(host.wait(name) for name in names))
+        while host.core.wants_flush:  # noqa: ASYNC110 - the host has no event for it
+            await asyncio.sleep(0.01)
         print(f"said {log.pos}", flush=True)
         await asked.wait()
 
