@@ -111,9 +111,7 @@ async def serve(
     """
     why = serving.unsafe(address[0], tls=tls is not None, insecure=insecure)
     if why is None and not token_known and not insecure and not is_loopback(address[0]):
-        why = (
-            f"{address[0]} is reached from other machines, whose consoles must know the token: give it by {given_by}"
-        )
+        why = f"{address[0]} is reached from other machines, whose consoles must know the token: give it by {given_by}"
     if why is not None:
         raise Usage(f"{why}; or serve on 127.0.0.1, [::1] or localhost")
     try:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from console.connectors.supervisor import Item
     from console.policies.rules import Policy
     from watchfloor.protocol.frames import Outcome, Page
+    from watchfloor.protocol.model import JsonObject
 
 ANSWER_S: Final = 15.0
 """How long a host may take to list its sessions, or to answer one frame."""
@@ -48,6 +49,7 @@ class Link:
         self.hub: Final = hub
         self.name: Final = name
         self._asked: dict[str, asyncio.Future[Page]] = {}
+        self._questions: dict[str, asyncio.Future[JsonObject]] = {}
         self._recalled: dict[str, asyncio.Future[Outcome | None]] = {}
 
     @property
@@ -134,6 +136,20 @@ class Link:
         finally:
             del self._asked[id]
 
+    async def ask(self, what: str, session: str, args: JsonObject) -> JsonObject:
+        """What a host answers to a question about a session. Raises Fail where it does not, Unreachable."""
+        from watchfloor.protocol.frames import Query
+
+        id = str(uuid4())
+        told = self._questions[id] = asyncio.get_running_loop().create_future()
+        await self.hub.send(self.name, Query(id=id, what=what, session=session, args=args))
+        try:
+            return await asyncio.wait_for(told, ANSWER_S)
+        except TimeoutError:
+            raise Unreachable(f"{self.source.shown} did not answer within {ANSWER_S:g} s") from None
+        finally:
+            del self._questions[id]
+
     async def recall(self, id: str) -> Outcome | None:
         """What became of a command that was sent before; None where the host does not know, or does not say in time.
 
@@ -151,11 +167,11 @@ class Link:
             del self._recalled[id]
 
     def take(self, items: Sequence[Item]) -> None:
-        """Look through what arrived for answers to `page` and `recall`."""
-        if not self._asked and not self._recalled:
+        """Look through what arrived for answers to `page`, `ask` and `recall`."""
+        if not self._asked and not self._recalled and not self._questions:
             return
         from watchfloor.connector import Received
-        from watchfloor.protocol.frames import Error, Outcome, Page
+        from watchfloor.protocol.frames import Error, ErrorCode, Outcome, Page, Reply
 
         for item in items:
             match item:
@@ -166,6 +182,14 @@ class Link:
                     for told in self._recalled.values():
                         if not told.done():
                             told.set_result(None)
+                case Received(frame=Reply(id=id, data=data)) if (reply := self._questions.get(id)) and not reply.done():
+                    reply.set_result(data if isinstance(data, dict) else {})
+                case Received(frame=Error(about=str(id), message=message, code=code)) if (
+                    reply := self._questions.get(id)
+                ) and not reply.done():
+                    unsupported = code is ErrorCode.UNSUPPORTED
+                    kind = OutcomeKind.CAPABILITY_NOT_SUPPORTED if unsupported else OutcomeKind.STALE_TARGET
+                    reply.set_exception(Fail(clean_line(message), EXIT_CODE[kind]))
                 case Received(frame=Page(id=id) as frame) if (asked := self._asked.get(id)) and not asked.done():
                     asked.set_result(frame)
                 case Received(frame=Error(about=str(id), message=message)) if (

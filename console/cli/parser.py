@@ -195,7 +195,8 @@ def _applications(verbs: Any) -> None:
         "run",
         "serve:run",
         "run a program as a session that consoles can watch and steer",
-        usage="watchfloor run [-h] [--serve HOST:PORT] [--name N] [--acp | [--observe] [--stdin]] [--exit] -- CMD ...",
+        usage="watchfloor run [-h] [--serve HOST:PORT | --join URL] [--pty] [--name N]\n"
+        "                      [--acp | [--observe] [--stdin]] [--exit] -- CMD ...",
         epilog="Ctrl-C stops the program and leaves; twice kills it. After the program's end it stays until Ctrl-C, so "
         "that consoles can read it and start it again; with --exit it leaves at once. The first line on standard error "
         "is where it listens; consoles of yours on this machine find it by themselves.",
@@ -275,9 +276,26 @@ def _records(verbs: Any) -> None:
         "print events of a host, oldest first",
         epilog="It ends with what there is now, unless --follow. " + _READS,
     )
-    for verb in (sessions, requests, events):
+    mailbox = _verb(
+        verbs,
+        "mailbox",
+        "mailbox:mailbox",
+        "list the messages to a session, and what became of each",
+        epilog="With --ref or --json also what was answered. Exit status: 3 its source does not tell, 4 no such "
+        "session or message, 7 it refused us, 8 it was not reached, 2 usage.",
+    )
+    for verb in (sessions, requests, events, mailbox):
         _source(verb)
         verb.add_argument("--json", action="store_true", help="one JSON object a line")
+    mailbox.add_argument("session", metavar="SESSION", help="the session's id, or its name where no other has that")
+    mailbox.add_argument("--ref", metavar="REF", help="tell of this message alone, such as #3, or 3")
+    mailbox.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=values.seconds,
+        default=0.0,
+        help="with --ref: wait so long until it was answered, or ended otherwise",
+    )
     events.add_argument("--session", metavar="S", help="only those of the session with this id, or name")
     after = events.add_mutually_exclusive_group()
     after.add_argument("--after", metavar="SEQ", type=values.number(0), help="begin after this number (with --session)")

@@ -172,3 +172,32 @@ async def test_files_that_hold_no_such_text(host: Host, program: Program, tmp_pa
         path.write_bytes(data)
         done = await program("reseed", host.url, "parrot", "--mode", "replace", "--file", str(path))
         assert (done.code, says in done.err) == (2, True), done.err
+
+
+async def test_the_messages_to_a_session_and_what_came_of_them(host: Host, program: Program) -> None:
+    session = await talked(host, "one", "two\x1b[31m")
+    url = host.url
+    sent = await program("send", url, session, "three", "--reply-to", "#1", "--json")
+    ref = sent.record["info"]["ref"]
+    assert ref == "#3"
+    done = await program("mailbox", url, "parrot", "--ref", ref, "--wait", "30", "--json")
+    assert done.code == 0
+    known = {name: done.record[name] for name in ("session", "ref", "state", "text", "response", "reply_to", "error")}
+    assert known == {
+        "session": session, "ref": "#3", "state": "consumed", "text": "three", "response": "small: three",
+        "reply_to": "#1", "error": None,
+    }  # fmt: skip
+    listed = (await program("mailbox", url, session)).out.splitlines()
+    assert listed[0].split() == ["REF", "STATE", "DELIVERY", "BY", "TEXT"]
+    assert [line.split()[:3] for line in listed[1:]] == [[f"#{n}", "consumed", "started"] for n in (1, 2, 3)]
+    assert "\x1b" not in "".join(listed)
+    told = (await program("mailbox", url, session, "--ref", "3")).out
+    assert told.splitlines()[1:] == ["  three", "response:", "  small: three"]
+
+    host.add(FunctionHarness(_echo), name="quiet", id="quiet")
+    assert "nobody has sent quiet a message" in (await program("mailbox", url, "quiet")).err
+    unknown = await program("mailbox", url, session, "--ref", "#9")
+    assert (unknown.code, unknown.out) == (4, "")
+    assert "#9" in unknown.err
+    nobody = await program("mailbox", url, "parot")
+    assert (nobody.code, "did you mean parrot?" in nobody.err) == (4, True)
