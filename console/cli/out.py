@@ -80,10 +80,17 @@ def failure(text: str) -> list[str]:
     return [f"{_NAME}: {part}" for part in masked.split("\n")]
 
 
+_WIDEST: Final = 48
+"""Cells of the widest column that the others are aligned behind."""
+
+
 def table(headings: Sequence[str], rows: Sequence[Sequence[Clean]], *, width: int | None = None) -> None:
-    """Aligned columns on standard output; the last one takes what is left of `width` cells (None: all it needs)."""
+    """Aligned columns on standard output; the last one takes what is left of `width` cells (None: all it needs).
+
+    A cell that is far wider than usual stands out of its column, whole, and the other lines stay as they are.
+    """
     columns = list(zip(*([clean(heading) for heading in headings], *rows), strict=True))
-    widths = [max(cell_width(cell) for cell in column) for column in columns]
+    widths = [min(max(cell_width(cell) for cell in column), _WIDEST) for column in columns]
     for row in zip(*columns, strict=True):
         cells = [cell + " " * (size - cell_width(cell)) for cell, size in zip(row, widths, strict=True)]
         text = Clean("  ".join(cells).rstrip())

@@ -146,8 +146,12 @@ def _lifeline(ends: Ends, *, follow: bool) -> Iterator[None]:
 def run(args: Namespace) -> int:
     """Run a program and serve it. Raises AddressInUse, Usage, Fail."""
     logs.keep()
-    if shutil.which(args.program[0]) is None:
-        raise Fail(f"there is no program {args.program[0]!r}", NO_PROGRAM)
+    name = args.program[0]
+    if shutil.which(name) is None:
+        if os.sep in name and Path(name).exists():
+            what = "it is a folder" if Path(name).is_dir() else "it is not executable; chmod +x makes it so"
+            raise Fail(f"{name!r} cannot be run: {what}", NOT_STARTED)
+        raise Fail(f"there is no program {name!r}", NO_PROGRAM)
     echo, ends = Echo(), Ends()
     patience: float | None = _LEAVES_IN_S
     try:

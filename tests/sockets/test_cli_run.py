@@ -88,6 +88,15 @@ async def test_a_program_that_is_not_there(program: Program) -> None:
     assert (done.code, done.out, done.err) == (127, "", "watchfloor: there is no program 'no-such-program'\n")
 
 
+async def test_what_is_there_and_is_no_program(program: Program, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    for what, why in ((script, "it is not executable; chmod +x makes it so"), (tmp_path, "it is a folder")):
+        done = await program.process("run", "--", str(what))
+        assert (done.code, done.out) == (126, "")
+        assert done.err == f"watchfloor: {str(what)!r} cannot be run: {why}\n"
+
+
 async def test_a_program_that_cannot_be_started(program: Program, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF is not what this is")

@@ -57,7 +57,7 @@ def contact_segments(
     whole = (*heard, *_unheard(rest, now, _Why.ALL if reasons else _Why.NONE))
     if room is None or _fits((*before, *whole), room):
         return (*before, *whole)
-    tells: tuple[Segment, ...] = ((Clean(f"{more} tells why"), "quiet"),) if more else ()
+    tells: tuple[Segment, ...] = ((Clean(f"{more} tells why"), "quiet"),) if more and rest else ()
     pointed = tells if reasons else ()
     lasting = (*heard, *_unheard(rest, now, _Why.LASTING)) if reasons else whole
     bare = (*heard, *_unheard(rest, now, _Why.NONE))

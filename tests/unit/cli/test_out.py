@@ -32,6 +32,14 @@ def test_columns_are_aligned_by_cells(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == "A     B\n日本  x\nab    y\n"
 
 
+def test_one_wide_cell_does_not_move_the_other_lines_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    wide = clean_line("n" * 400)
+    out.table(("A", "B"), [(wide, clean_line("x")), (clean_line("a"), clean_line("y"))])
+    heading, first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{wide}  x"
+    assert second.index("y") == heading.index("B") < 60
+
+
 def test_the_last_column_is_cut_where_the_line_ends(capsys: pytest.CaptureFixture[str]) -> None:
     out.table(("A", "B"), [(clean_line("1"), clean_line("x" * 50))], width=10)
     assert capsys.readouterr().out == "A  B\n1  xxxxxx…\n"

@@ -74,6 +74,11 @@ def test_every_room_is_kept_to_and_no_source_is_left_out(host: ScriptedHost) -> 
         assert "2 not reached" in said or said.count("not reached for") == 2
 
 
+def test_a_source_that_is_heard_and_has_a_name_too_long_is_a_number() -> None:
+    alone = ScriptedHost(name="n" * 80)
+    assert told(alone, 40) == "1 live"
+
+
 def test_what_this_is_gives_way_first(host: ScriptedHost) -> None:
     whole = contact_segments(host.fleet, host.now)
     title = Clean("watchfloor")
