@@ -71,6 +71,20 @@ async def test_one_that_is_listed_gives_way_to_its_program(log: Path) -> None:
             assert "a" not in client.gone
 
 
+async def test_a_fork_runs_as_its_origin_does(log: Path) -> None:
+    async with Host(log=SqliteLog(log)) as host:
+        host.add(FunctionHarness(echo), name="agent a", id="a")
+        (fork,) = (id for id in host.list_stored() if id not in ("b", "c"))
+        live = host.live(fork)
+        assert (live.name, live.state) == ("branch of a", Lifecycle.IDLE)
+        assert await live.send("you").response == "branch of a heard you"
+        again = host.fork(fork, name="branch of the branch")
+    async with Host(log=SqliteLog(log)) as host:
+        host.add(FunctionHarness(echo), name="agent a", id="a")
+        host.list_stored()
+        assert await host.live(again).send("two").response == "branch of the branch heard two"
+
+
 async def test_nothing_runs_one_that_is_only_listed(log: Path) -> None:
     async with Host(log=SqliteLog(log)) as host:
         host.list_stored()

@@ -19,6 +19,8 @@ from watchfloor.protocol.events import Child
 
 LISTED: Final = 1000
 """Sessions of the log that are listed, the newest ones."""
+FORKED: Final = "forked_from"
+"""The label that names the session of which one is a fork."""
 _log = logger(__name__)
 
 
@@ -115,44 +117,39 @@ class Adding(ABC):
         self._runner.forget(session)
 
     def list_stored(self) -> tuple[str, ...]:
-        """List what else the log keeps: sessions that this program has not added. Returns their ids, the newest first.
+        """List what else the log keeps: sessions that this program has not added. Returns their ids, oldest first.
 
-        They are as they were, to be read and deleted; nothing runs them until they are added by their ids. A thousand
-        are listed at most. To be called once all others were added, else new ones take the ids of old ones.
+        They are as they were, to be read and deleted; nothing runs them until they are added by their ids. Forks of a
+        session that runs here run as that one does. The newest thousand are listed at most. To be called once all
+        others were added, else new ones take the ids of old ones.
         """
         log = self._core.log
+        there = [name for name in log.sessions() if name not in self._core.roster]
         listed: list[str] = []
-        for session in reversed(log.sessions()):
-            saved = log.state(session) if session not in self._core.roster else None
+        for session in there[-LISTED:]:
+            saved = log.state(session)
             if saved is None:
                 continue
-            if len(listed) == LISTED:
-                break
             try:
                 self._list(session, saved[0])
             except (StorageCorrupt, ValueError) as error:
                 _log.warning("what the log keeps of %r cannot be listed: %s", session, error)
-                continue
-            listed.append(session)
+            else:
+                listed.append(session)
         return tuple(listed)
 
     def _list(self, session: str, saved: str) -> None:
         fixed = fixed_of(saved)
-        labels = {**dict(fixed.get("labels") or {}), OF_THE_LOG: "yes"}
-        self._core.add(
-            session,
-            capabilities=StoredHarness.capabilities,
-            traits=StoredHarness.traits,
-            now=self.now(),
-            fixed={"name": session, **fixed, "labels": labels},
-        )
+        labels = {name: text for name, text in (fixed.get("labels") or {}).items() if name != OF_THE_LOG}
+        harness = self._runner.harness(str(labels.get(FORKED)))
+        if harness is None or isinstance(harness, StoredHarness):
+            harness, labels = StoredHarness(), {**labels, OF_THE_LOG: "yes"}
         try:
-            back = self._core.come_back(session, self.now())
+            self.add(harness, **{"name": session, **fixed, "labels": labels}, id=session, start=False)
         except StorageCorrupt:
             self._core.put_away(session)
+            self._runner.forget(session)
             raise
-        self._runner.add(StoredHarness(), AttemptSpec(session_id=session, attempt=1, name=session))
-        self.perform(back or [])
 
     def _make_room(self, session: str) -> None:
         """What is only listed gives way to whoever runs it."""
@@ -169,7 +166,7 @@ class Adding(ABC):
             name=fork.name,
             id=fork.id,
             parent=parent if isinstance(parent, str) else None,
-            labels={**hosted.spec.labels, "forked_from": fork.session},
+            labels={**hosted.spec.labels, FORKED: fork.session},
             cwd=hosted.spec.cwd,
             demo=bool(fixed.get("demo")),
             owned=bool(fixed.get("owned")),

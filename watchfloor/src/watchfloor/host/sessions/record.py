@@ -20,7 +20,7 @@ from watchfloor.host.sessions.mailbox import Letter
 from watchfloor.host.sessions.session import SessionCore
 from watchfloor.host.sessions.state import Phase, Suspension
 from watchfloor.protocol.events import Level, MailState, Notice, ToolResult, ToolStatus
-from watchfloor.protocol.model import RequestModel, Result, Usage
+from watchfloor.protocol.model import RequestModel, Result, Summary, Usage
 from watchfloor.words import Delivery, Lifecycle, Overlay
 
 CUT: Final = "the host ended while the turn ran"
@@ -70,7 +70,9 @@ def fixed_of(saved: str) -> dict[str, Any]:
     fixed = data.get("fixed", {}) if isinstance(data, dict) else None
     if not isinstance(fixed, dict):
         raise ValueError("no record of a session")
-    return {name: fixed[name] for name in KEPT if name in fixed}
+    kept = {name: fixed[name] for name in KEPT if name in fixed}
+    Summary.model_validate({"id": "", **kept})
+    return kept
 
 
 def words(message: ConversationMessage) -> str:
