@@ -70,6 +70,10 @@ def save(path: Path, view: View) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(told, file)
-        draft.replace(path)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                json.dump(told, file)
+            draft.replace(path)
+        except OSError:
+            # Half of it, or what could not take its place, is of no use to anybody.
+            draft.unlink()

@@ -43,3 +43,10 @@ def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "state").read_text() == "a file in the place of the folder"
     save(tmp_path / "view.json", View(filter="\ud800"))  # which nobody types
     assert load(tmp_path / "view.json") == View()
+
+
+def test_what_cannot_be_kept_leaves_nothing_behind(tmp_path: Path) -> None:
+    taken = tmp_path / "view.json"
+    (taken / "by a folder").mkdir(parents=True)
+    save(taken, View(filter="state:failed"))
+    assert [path.name for path in tmp_path.iterdir()] == ["view.json"]
