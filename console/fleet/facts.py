@@ -235,8 +235,9 @@ class EventFact(NamedTuple):
     `seq` None: a delta (`offset` says where its text goes in `item`). `data` holds the few typed values that the fleet
     reads: lifecycle (Lifecycle), request, request_kind, state (RequestState), option, option_kind, by, note, why,
     outcome, ref, delivery (Delivery), mail_state, call, status, exit_code, duration_ms, command, primitive, level,
-    child, mode, role, cut; `line` (Clean) where that fills one line better than the text; of a delta `of` (the kind of
-    its whole) and `length` (code points as sent; cleaning may add some).
+    child, mode, role, cut; `line` where that fills one line better than the text: it is called for the Clean, as it is
+    written out only when it is drawn; of a delta `of` (the kind of its whole) and `length` (code points as sent;
+    cleaning may add some).
 
     A tuple, since these are made by the thousand: one takes a seventh of the time that a frozen dataclass takes.
     """

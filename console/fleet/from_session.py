@@ -102,11 +102,15 @@ def events(store: Store, fact: EventsFact, now: int, changes: Changes) -> None:
     track = session.track
     if fact.epoch != track.epoch and not _of_now(store, session, fact.epoch, now, changes):
         return
+    told = fact.events
+    if len(told) == 1 and told[0].seq is None and not fact.stored:
+        _piece(store, session, told[0], now, changes)
+        return
     source = store.sources[key.source]
     log, held, pos, through = session.log, track.held, source.pos, source.through
-    before, fresh = (log.first, log.end), 0
+    before, fresh = log.place, 0
     watched = None if fact.stored else store.active.get(key)
-    for event in fact.events:
+    for event in told:
         seq = event.seq
         if seq is None:
             log.stream(event)
@@ -141,6 +145,19 @@ def events(store: Store, fact: EventsFact, now: int, changes: Changes) -> None:
     store.note_log(session, before, changes)
     if watched:
         store.touched.add(key)
+
+
+def _piece(store: Store, session: Session, event: EventFact, now: int, changes: Changes) -> None:
+    """A piece of a streamed item by itself, as most of what a source sends while agents write."""
+    log, track = session.log, session.track
+    end = log.end
+    log.stream(event)
+    store.note_stream(session, log.end - end, changes)
+    track.followed = True
+    if track.behind_since is not None:
+        track.watch_behind(now)
+    if session.key in store.active:
+        store.touched.add(session.key)
 
 
 def hole(store: Store, fact: HoleFact, now: int, changes: Changes) -> None:

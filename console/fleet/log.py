@@ -154,6 +154,12 @@ class Log:
         """The absolute number after the last entry."""
         return self._total + len(self._open)
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """`first` and `end`."""
+        total, sealed = self._total, len(self._sealed)
+        return total - (sealed if sealed < KEEP else KEEP), total + len(self._open)
+
     def entry(self, i: int) -> LogEntry:
         """Entry `i` of those kept, oldest first. Raises IndexError."""
         sealed = len(self._sealed)

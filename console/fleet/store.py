@@ -115,6 +115,17 @@ class Store:
             self._make_room(session, changes)
         self._log_moved(session, before, changes)
 
+    def note_stream(self, session: Session, appended: int, changes: Changes) -> None:
+        """A piece has come, and with it so many lines of the log; it weighs nothing before its whole comes."""
+        log, key = session.log, session.key
+        if log.rewritten:
+            log.rewritten = False
+            changes.rewritten.add(key)
+        elif not appended:
+            return
+        earlier = changes.appended.get(key)
+        changes.appended[key] = (appended, 0) if earlier is None else (earlier[0] + appended, earlier[1])
+
     def _make_room(self, session: Session, changes: Changes) -> None:
         """Cut the longest logs to one length, one after the other and no more of them than is needed now: to cut all of
         ten thousand at once would be a pause, and to look for the longest each time would cost more than the events."""
@@ -157,7 +168,8 @@ class Store:
 
     def _log_moved(self, session: Session, before: tuple[int, int], changes: Changes) -> None:
         log, key = session.log, session.key
-        appended, dropped = log.end - before[1], log.first - before[0]
+        first, end = log.place
+        appended, dropped = end - before[1], first - before[0]
         if log.rewritten:
             log.rewritten = False
             changes.rewritten.add(key)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from console.fleet.facts import EventFact
@@ -178,10 +180,19 @@ def _tool_call(event: e.ToolCall, r: Reading) -> _Parts:
     elif event.arguments is not None:
         shown, more = shown_json(event.arguments)
         text = exact(shown, more=more)
-        data["line"] = short_line(lambda: arguments_line(event.arguments))
+        if text is shown:
+            # Of all calls that come, few are ever drawn.
+            data["line"] = partial(_line_of, shown)
+        else:
+            short = short_line(lambda: arguments_line(event.arguments))
+            data["line"] = lambda: short
     else:
         text = NOTHING
     return line(event.name), text, data
+
+
+def _line_of(shown: str) -> Clean:
+    return short_line(lambda: arguments_line(json.loads(shown)))
 
 
 def _tool_output(event: e.ToolOutput, r: Reading) -> _Parts:

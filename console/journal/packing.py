@@ -49,6 +49,8 @@ def unpack(form: int, raw: bytes) -> bytes:
 def spans(stored: str) -> Spans:
     """The intervals that stand here. Raises StorageCorrupt."""
     found = Spans()
+    if stored == "[]":
+        return found
     try:
         for first, last in json.loads(stored):
             found.add_range(int(first), int(last))

@@ -281,8 +281,8 @@ class _Batch:
             ask = "SELECT id, held, lost FROM runs WHERE session = ? AND epoch = ?"
             row = self._db.execute(ask, where).fetchone()
             if row is None:
-                self._db.execute("INSERT INTO runs (session, epoch, at) VALUES (?, ?, ?)", (*where, heard.at))
-                row = self._db.execute(ask, where).fetchone()
+                add = "INSERT INTO runs (session, epoch, at) VALUES (?, ?, ?)"
+                row = self._db.execute(add, (*where, heard.at)).lastrowid or 0, "[]", "[]"
             run = self._known.runs[place] = _Run(row[0], owner, row[1], row[2])
         self._runs[run.id] = run
         run.at = heard.at

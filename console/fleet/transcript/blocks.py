@@ -177,7 +177,8 @@ def tool_block(entries: Sequence[LogEntry], scenery: Scenery) -> Drawn:
     if call is not None:
         text = masked(call.text)
         source.append(text)
-        short = call.fact.data.get("line")
+        write = call.fact.data.get("line")
+        short = write() if write is not None else NOTHING
         title = _joined(call.fact.head, masked(short) if short else _first(text, scenery.glyphs))
         if "\n" in text.strip("\n"):
             # What is run, to the letter; the first line above it is only to be found again.

@@ -200,7 +200,9 @@ def _text(entry: LogEntry, kind: str, head: Clean) -> tuple[Clean, int]:
     elif kind in _OUTPUT:
         line, more = first_line(text)
     else:
-        line = entry.fact.data.get("line") or (one_line(text) if kind in _PROSE else exact_line(text))
+        write = entry.fact.data.get("line")
+        line = write() if write is not None else NOTHING
+        line = line or (one_line(text) if kind in _PROSE else exact_line(text))
     if entry.fact.kind == "delta" or not head or head in _PLAIN_HEAD or (kind == "tool_result" and line):
         return line, more
     return Clean(f"{head}  {line}") if line else head, more

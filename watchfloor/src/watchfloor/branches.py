@@ -28,6 +28,9 @@ class Branches:
             if (found := _MARK.fullmatch(epoch)) is not None:
                 self._of[session] = found[1], int(found[2])
 
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
     def went_back(self, session: str, epoch: str) -> str:
         """The log of this epoch, the source's, went back; returns what it is called from now on."""
         known, times = self._of.get(session, (epoch, 0))

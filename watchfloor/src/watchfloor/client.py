@@ -186,6 +186,10 @@ class ClientCore:
             decoded = decode_host(raw)
         except ProtocolError as error:
             return [Unreadable(Bad(error.reason, error.raw[:KEEP_RAW].decode("utf-8", "replace")))]
+        if type(decoded.frame) is Events and not self._branches:
+            # What nearly all frames are.
+            self._count(decoded.frame)
+            return [Received(decoded.frame, raw, decoded.bad)]
         if isinstance(decoded.frame, Sessions) and self._listed is not None:
             self._look_back(decoded.frame, self._listed)
         frame = self._branches.read(decoded.frame)
@@ -305,15 +309,18 @@ class ClientCore:
             self._pos.skip_to(frame.from_pos)
 
     def _count(self, frame: Events) -> None:
+        events = [event for event in frame.events if event.seq is not None or event.pos is not None]
+        if not events:
+            return  # pieces of what follows whole
         if self._pos is not None:
             add = self._pos.add
-            for event in frame.events:
+            for event in events:
                 if event.pos is not None:
                     add(event.pos)
         if self._all is not None:
-            self._places.count(frame.session, frame.epoch, frame.events)
+            self._places.count(frame.session, frame.epoch, events)
         elif (watched := self._watched.get(frame.session)) is not None:
-            watched.count(frame.epoch, frame.events)
+            watched.count(frame.epoch, events)
 
     def _settle(self) -> None:
         if self._pos is not None:

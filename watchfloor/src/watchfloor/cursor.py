@@ -38,7 +38,8 @@ class Cursor:
             return
         if number == self.through + 1:
             self.through = number
-            self._absorb()
+            if self._starts:
+                self._absorb()
         else:
             self._add_beyond(number)
 
@@ -180,7 +181,7 @@ class Places:
         for event in events:
             if event.seq is not None:
                 cursor.add(event.seq)
-        if cursor.holed:
+        if cursor._ends:
             self._holed.add(session)
 
     def stand_at(self, summaries: Iterable[Summary]) -> None:
