@@ -194,6 +194,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "the request of the selected session, then all of the session; in a log or transcript, the whole of a line",
         where=ALL,
     ),
+    _look("undo", ("u",), "undo", "take back what was decided, or done, for several and waits to be sent", where=CARDS),
     _look("back", ("escape",), "back", "close what is open", where=ALL),
     _look("down", ("j", "down"), "down", "next line", where=ALL),
     _look("up", ("k", "up"), "up", "line before", where=ALL),
@@ -268,6 +269,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _look("left", ("left",), "left", "long lines: to the left"),
     _look("right", ("right",), "right", "long lines: to the right"),
     _look("focus_next", ("tab",), "next part", "roster, card, log, facts", where=ALL),
+    _look("focus_previous", ("shift+tab",), "part before", "roster, card, log, facts, backwards", where=ALL),
     _look(
         "jump",
         ("apostrophe",),
@@ -275,7 +277,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "a letter before each line and part in sight: pressing it goes there",
         where=CARDS,
     ),
-    _look("focus_previous", ("shift+tab",), "part before", "roster, card, log, facts, backwards", where=ALL),
     _look("facts", ("f",), "facts", "what is known of the session, where the screen has no room beside"),
     _look("copy", ("y",), "copy", "copy the exact action, or the selected line, cleaned", where=ALL),
     Action(

@@ -15,6 +15,7 @@ from console.fleet.trail import unanswered_s
 from console.hub.away import Away
 from console.hub.book import Book
 from console.hub.detail import Detail
+from console.hub.held import Held
 from console.hub.jumps import Jumps, steady_ms
 from console.hub.lines import HEARD, Lines
 from console.hub.past import Past
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.5
 """How often the passing of time alone is looked at: overdue effects, gaps that did not fill."""
+
+
+_LEFT: Final = Clean("this console was left before it was sent")
 
 
 class Hub:
@@ -87,6 +91,7 @@ class Hub:
         self._lines = Lines(clock, self._detail, self._past, take=self._take, on_items=on_items, given_up=self._give_up)
         self._unsent: dict[str, Gated] = {}
         """Commands that were begun and have not been handed on yet."""
+        self._held = Held()
         self._awaited: set[str] = set()
         """Commands whose word somebody waits for."""
         self._moved = asyncio.Event()
@@ -269,6 +274,9 @@ class Hub:
             self._away.close(self._clock(), self.steady())
         if self._deciding is not None:
             await self._deciding.close()
+        for id in tuple(self._unsent):
+            del self._unsent[id]
+            self._tell(self.fleet.settle(id, OutcomeKind.UNDELIVERED, _LEFT, self._clock()))
         await self._lines.close()
         await self._detail.close()
         await self._past.close()
@@ -330,10 +338,32 @@ class Hub:
         """The operator had the masked text of a request shown: into the audit."""
         self._book.revealed(key)
 
-    async def dispatch(self, trail: Trail) -> None:
-        """Send what was begun, once."""
+    async def dispatch(self, trail: Trail, *, hold_s: float = 0.0) -> None:
+        """Send what was begun, once; not before `hold_s` seconds have gone by, in which it can be taken back."""
+        if hold_s and trail.id in self._unsent:
+            await self._held.rest(trail.id, hold_s)
         if (gated := self._unsent.pop(trail.id, None)) is not None:
             await self._send(gated)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The ids of the commands that can still be taken back."""
+        return self._held.ids
+
+    def release(self, ids: Iterable[str]) -> None:
+        """Send these now, and hold them no longer."""
+        for id in ids:
+            self._held.let_go(id)
+
+    def take_back(self, ids: Iterable[str], why: Clean) -> list[Trail]:
+        """Take these back, as far as they have not left; returns those that never will."""
+        taken: list[Trail] = []
+        for id in ids:
+            if id in self._held.ids and self._unsent.pop(id, None) is not None:
+                self._tell(self.fleet.settle(id, OutcomeKind.UNDELIVERED, why, self._clock()))
+                taken.append(self.fleet.trails[id])
+            self._held.let_go(id)
+        return taken
 
     async def submit(self, intent: Intent) -> Trail:
         """Begin an intervention and send it; returns its trail once it was sent or refused."""

@@ -10,6 +10,8 @@ QUIET_MS: Final = 700
 """How long no key may have been pressed before one acts again. Words follow each other faster than that."""
 WORD_MS: Final = 300
 """Letters of a word follow each other faster than that; a hand that means each key by itself is slower."""
+HOLD_MS: Final = 250
+"""How long what a single key has begun does not leave: the next letter of a text comes sooner, and takes it back."""
 _LETTERS: Final = 3
 """So many different keys in the time of a word are one."""
 WRITING: Final = f"you were writing just now: keys act again {QUIET_MS / 1000:g} s after the last one"

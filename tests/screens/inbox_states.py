@@ -99,7 +99,7 @@ async def _table(app: Watchfloor, clock: Clock, pilot: Pilot[Any]) -> None:
 
 
 async def _outcomes(app: Watchfloor, clock: Clock, pilot: Pilot[Any]) -> None:
-    async def held(trail: object) -> None:
+    async def held(trail: object, **_: float) -> None:
         """Nothing leaves a picture."""
 
     app.hub.dispatch = held  # type: ignore[method-assign]

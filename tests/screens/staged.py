@@ -56,7 +56,7 @@ async def staged(folder: Path, size: tuple[int, int] = LARGE, **rest: Any) -> As
     async with app.run_test(size=size) as pilot:
         stage = Stage(Console(app, pilot), clock, StagedHost(app, clock))
 
-        async def dispatch(trail: Trail) -> None:
+        async def dispatch(trail: Trail, *, hold_s: float = 0.0) -> None:
             stage.sent.append(trail.intent)
 
         app.hub.dispatch = dispatch  # type: ignore[method-assign]

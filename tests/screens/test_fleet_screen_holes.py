@@ -38,7 +38,7 @@ async def test_a_text_that_was_not_delivered_stands_there_again(tmp_path: Path) 
         await stage.show()
         hub = stage.console.app.hub
 
-        async def fails(trail: Trail) -> None:
+        async def fails(trail: Trail, **_: float) -> None:
             stage.host.contact(Contact.LOST, "connection reset")
             stage.console.app.take(hub.fleet.settle(trail.id, OutcomeKind.UNDELIVERED, Clean("reset"), stage.clock()))
 

@@ -317,7 +317,11 @@ async def test_identical_ones_are_marked_by_one_key_and_decided_from_a_table(des
     await desk.press("y")
     assert sorted(desk.sent) == [("r0", "yes"), ("r1", "yes"), ("r2", "yes")]
     outcomes = "\n".join(lines(desk.screen.query_one(OutcomesPane)))
-    assert outcomes.count("no word yet") == 3
+    assert outcomes.count("waits to be sent") == 3
+    for trail in list(desk.host.fleet.trails.values()):
+        desk.stage.console.app.take(desk.host.fleet.sent(trail.id, desk.stage.clock()))
+    pane = desk.screen.query_one(OutcomesPane)
+    await desk.stage.console.until(lambda: "\n".join(lines(pane)).count("no word yet") == 3, "all three have left")
 
 
 async def test_what_became_of_each_is_told(desk: Desk) -> None:
@@ -459,7 +463,7 @@ async def test_a_command_of_100_000_characters_is_decided_only_once_its_end_was_
 async def test_500_agents_that_ask_at_once_ring_once_and_the_inbox_is_there(desk: Desk) -> None:
     rung: list[int] = []
     app = desk.stage.console.app
-    app.bell = lambda: rung.append(desk.stage.clock())  # type: ignore[method-assign]
+    app.attention._ring = lambda: rung.append(desk.stage.clock())
     await desk.open()
     for at in range(500):
         desk.host.session(f"s{at}")

@@ -338,7 +338,7 @@ async def test_where_it_does_not_fit_nothing_is_taken(tmp_path: Path) -> None:
 
 
 async def test_a_text_that_did_not_arrive_is_kept(stage: Stage) -> None:
-    async def lost(trail: Any) -> None:
+    async def lost(trail: Any, **_: float) -> None:
         stage.sent.append(trail.intent)
         changes = stage.host.fleet.settle(trail.id, OutcomeKind.UNDELIVERED, trail.reason, stage.clock.now)
         stage.console.app.take(changes)

@@ -293,7 +293,7 @@ async def test_a_command_outlives_the_screen_on_which_it_was_given(stage: Stage)
     begun, let = asyncio.Event(), asyncio.Event()
     arrived: list[str] = []
 
-    async def slow(trail: Any) -> None:
+    async def slow(trail: Any, **_: float) -> None:
         begun.set()
         await let.wait()
         arrived.append(trail.id)

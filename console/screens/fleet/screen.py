@@ -23,7 +23,6 @@ from console.screens.fleet.handlers import DECIDES, LOOKS, MOVES, STEERS, Decide
 from console.screens.fleet.sizes import size_classes
 from console.screens.flows.interventions import Interventions
 from console.screens.jumping import Jumping
-from console.screens.pages import leaving
 from console.screens.quiet import WRITING
 from console.screens.rule import Rule
 from console.screens.too_small import TooSmall
@@ -91,10 +90,11 @@ class FleetScreen(Jumping):
             "inbox": self.open_inbox,
             "figures": self._elsewhere.show_figures,
             "audit": self._elsewhere.open_audit,
+            "undo": self._interventions.undo,
             "since": self._elsewhere.show_since,
             "reveal": self.reveal,
-            "quit": self.leave,
             "jump": self.jump,
+            "quit": self.leave,
         }
         self.set_class(setting.glyphs.name == "ascii", "-ascii")
 
@@ -199,6 +199,10 @@ class FleetScreen(Jumping):
         self._collector.busy(now)
         self._board.key_pressed()
         writing = self._quiet.pressed()
+        if taken := self._interventions.followed(id):
+            self._quiet.broken()
+            writing = True
+            self.say(f"{taken} taken back: {WRITING}", "attention")
         action = self._actions.get(id)
         if id in MOVES:
             self._quiet.moved()
@@ -207,7 +211,7 @@ class FleetScreen(Jumping):
         else:
             writing = self._quiet.intervenes(id, action.group) or writing
         if action is not None and action.intervenes and (writing or self._board.tiny):
-            self._refuse(action)
+            self._refuse(action, taken)
         elif action is None:
             self.say(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches", "attention")
         elif (decide := DECIDES.get(id)) is not None:
@@ -224,9 +228,9 @@ class FleetScreen(Jumping):
         """Decide the request on the card."""
         self._interventions.decide(action, flow)
 
-    def _refuse(self, action: Action) -> None:
-        """Say why no key intervenes now, whatever it is aimed at."""
-        named = f"{self._keys.shown(action.id)} {action.label}"
+    def _refuse(self, action: Action, taken: str) -> None:
+        """Say why no key intervenes now, whatever it is aimed at, and what it has `taken` back."""
+        named = f"{taken} taken back, {action.label}" if taken else f"{self._keys.shown(action.id)} {action.label}"
         if self._board.tiny:
             self.say(f"{named}: nothing can be read here", "attention", lambda: self._board.tiny)
         else:
@@ -240,17 +244,21 @@ class FleetScreen(Jumping):
 
     def on_key(self, event: events.Key) -> None:
         """A key that does nothing may belong to what was written as well, or to what is written by mistake."""
-        self._quiet.pressed()
-        drawer = self._board.drawer
-        if event.is_printable and not (drawer is not None and drawer.is_open):
-            self._quiet.strayed(event.key)
-
         if self.jumping:
             self.jump_by(event)
             self.paint()
             return
+        self._quiet.pressed()
+        drawer = self._board.drawer
+        if event.is_printable and not (drawer is not None and drawer.is_open):
+            self._quiet.strayed(event.key)
+            if taken := self._interventions.followed(""):
+                self._quiet.broken()
+                self.say(f"{taken} taken back: {WRITING}", "attention")
+
     def on_paste(self) -> None:
         """Pasted where no text is asked for: what comes behind it is no key."""
+        self.leave_jump()
         self._quiet.broken()
 
     def paste_dropped(self, characters: int, *, ended: bool) -> None:
@@ -259,7 +267,6 @@ class FleetScreen(Jumping):
             self._opened.paste_dropped(characters, ended=ended)
             return
         why = "too long" if ended else "its end never came"
-        self.leave_jump()
         self._quiet.broken()
         self.say(f"a paste of {characters:,} characters was dropped: {why}", "attention")
 
@@ -333,6 +340,8 @@ class FleetScreen(Jumping):
 
     def leave(self) -> None:
         """Close what is asked; asked to leave, leave; else ask."""
+        from console.screens.pages import leaving
+
         drawer = self._board.drawer
         if self.jumping:
             self.leave_jump()

@@ -82,6 +82,14 @@ _SCOPE: Final[Mapping[Scope, str]] = MappingProxyType(
     }
 )
 
+_DOES: Final[Mapping[OptionKind, str]] = MappingProxyType(
+    {
+        OptionKind.ALLOW: "allows",
+        OptionKind.DENY: "denies",
+        OptionKind.ANSWER: "answers",
+        OptionKind.EDIT: "edits",
+    }
+)
 _THEN: Final[Mapping[OptionKind, Mapping[Then, str]]] = MappingProxyType(
     {
         OptionKind.ALLOW: {
@@ -153,7 +161,8 @@ def reseeding(session: Session) -> tuple[Clean, ...]:
 
 def option_note(option: OptionFact, granted: Granting) -> tuple[Clean, ...]:
     """What an option does: reach and what follows, then what it will match from now on, and would have lately."""
-    words = [_SCOPE[option.scope]]
+    # A label is its source's: whatever it calls it, what it does is said in our words.
+    words = [f"{_DOES[option.kind]} {_SCOPE[option.scope]}"]
     if option.persists:
         words.append("it stays in force after this session")
     if follows := _THEN.get(option.kind, {}).get(option.then):

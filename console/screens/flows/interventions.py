@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from console.actions import Action, Needs
 from console.fleet.apply import Fleet
-from console.fleet.decisions.decide import decided_words
 from console.fleet.decisions.former import standing as decided_before
 from console.fleet.decisions.former import state_words
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
@@ -16,10 +15,8 @@ from console.fleet.gate import Gated
 from console.fleet.state import Request, Session, Trail
 from console.fleet.views.wording import name_by_key
 from console.screens.availability import Standing, standing
-from console.screens.fleet.handlers import Decide, Steer
-from console.screens.flows import batch, steering
-from console.screens.flows.asking import Ask, Drafts
-from console.screens.flows.deciding import decision
+from console.screens.fleet.handlers import MOVES, TOGETHER, Decide, Steer
+from console.screens.quiet import HOLD_MS
 from console.screens.shown import ASKS_ELSE, NOT_ARMED
 from watchfloor.text import Clean
 from watchfloor.words import OptionKind, OutcomeKind
@@ -29,10 +26,17 @@ if TYPE_CHECKING:
     from console.hub import Hub
     from console.keymap import Keymap
     from console.screens.board import Board, Holds
+    from console.screens.flows import batch
+    from console.screens.flows.asking import Ask, Drafts
     from console.screens.sight import Sight
     from watchfloor.connector import Clock
 
 
+UNDO_S: Final = 3.0
+"""How long what is sent to several waits, to be taken back."""
+PASSES: Final = MOVES | {"next", "undo"}
+"""Keys that a quick hand presses right behind a decision."""
+TAKEN_BACK: Final = Clean("taken back: the next key followed at once, as letters of a text do")
 _AFTER_THE_END: Final = frozenset({"approve", "options", "answer"})
 """What a card allows once its end was seen; denying is possible before."""
 UNREADABLE: Final = Clean("nothing can be read here")
@@ -76,8 +80,28 @@ class Interventions:
         self.ask = ask
         self._uncover = uncover
         self._begin = begin
+        self._by_key = ""
+        """The action whose key alone begins what is submitted now; "" where it was asked for."""
+        self._hasty: dict[str, tuple[str, int]] = {}
+        """What single keys have begun and may be held still: by which action, and when by the clock that is never set.
+        """
 
     # -------------------------------------------------------------- keys
+
+    def followed(self, id: str) -> str:
+        """Another key was pressed, for this action or for none: one that comes as fast as letters follow each other
+        takes back what the one before has begun. Returns what was taken back, in a word; empty: nothing."""
+        quick = {one: by for one, (by, at) in self._hasty.items() if self._hub.steady() - at < HOLD_MS}
+        if id in PASSES or all(by == id for by in quick.values()):
+            return ""
+        self._hasty.clear()
+        return ", ".join(trail.verb for trail in self._hub.take_back(quick, TAKEN_BACK))
+
+    def undo(self) -> None:
+        """Take back all that waits to be sent."""
+        taken = self._hub.take_back(self._hub.held, Clean("taken back before it was sent"))
+        said = f"{len(taken):,} taken back before they were sent" if len(taken) > 1 else "taken back before it was sent"
+        self.say(Clean(said if taken else "nothing waits to be sent"))
 
     def decide(self, action: Action, flow: Decide) -> None:
         """Decide the request on the card; without one, show it first."""
@@ -110,6 +134,8 @@ class Interventions:
         elif request is None or session is None or not request.open:
             self._say_of_card(Clean(f"{self._named(action)}: the request has ended"), "attention")
         elif (first := decided_before(self.fleet, request.key, self._clock())) is not None:
+            from console.fleet.decisions.decide import decided_words
+
             text, stands = Clean(decided_words(first, self._clock())), state_words(first)
             self._say_of_card(text, "attention", lambda: first.active and state_words(first) == stands)
         elif self._refuse(action, request):
@@ -119,30 +145,42 @@ class Interventions:
             self._say_of_card(Clean(f"{self._named(action)}: {why}"), "attention")
         elif shown.too_new(self._hub.steady()):
             # In its first moment not even a denial counts, which the gate would let through.
+            from console.screens.flows.deciding import decision
+
             self._hub.refused_early(
                 decision(self, session, request), Refusal(OutcomeKind.INVALID, NOT_ARMED, early=True)
             )
             self._say_of_card(Clean(f"{self._named(action)}: {NOT_ARMED}"), "attention")
         else:
-            flow(self, session, request)
+            self._at_once(action, lambda: flow(self, session, request))
+
+    def _at_once(self, action: Action, flow: Callable[[], None]) -> None:
+        """What this submits before it returns was begun by a single key."""
+        self._by_key = action.id
+        try:
+            flow()
+        finally:
+            self._by_key = ""
 
     def steer(self, action: Action, flow: Steer) -> None:
         """Act on the selected session, or on those that are marked where the act counts marks."""
         session = self._sight.session
-        marked = self._board.marked() if action.id in batch.ACTS else []
+        marked = self._board.marked() if action.id in TOGETHER else []
         if self._board.covered:
             self._uncover()
             self.say(Clean(f"look first, then {self._keys.shown(action.id)} again"), "attention")
         elif marked:
+            from console.screens.flows import batch
+
             batch.begin(self, action.id, marked)
         elif not self._sight.aimed:
             self.say(Clean("what was selected is no longer shown: select a session first"), "attention")
         elif not self._refuse(action, self._sight.request()) and session is not None:
-            flow(self, session)
+            self._at_once(action, lambda: flow(self, session))
 
     def standing(self, action: Action) -> Standing:
         """How an action stands for what the operator looks at, or has marked."""
-        if action.id in batch.ACTS and (marked := self._board.rows.marked):
+        if action.id in TOGETHER and (marked := self._board.rows.marked):
             return Standing(True, Clean(f"{action.label} {len(marked):,} marked"))
         stands = self._standing(action, self._sight.request())
         if action.intervenes and self._board.tiny:
@@ -233,6 +271,8 @@ class Interventions:
             return
         session = self.fleet.sessions[gated.target]
         if gated.confirm and not sure:
+            from console.screens.flows import steering
+
             steering.confirm(self, session, gated, lambda: self._renewed(intent, session), drafts=drafts)
             return
         # Begun at once: the next key may be in the queue already, and must find that this one was taken.
@@ -243,7 +283,20 @@ class Interventions:
         texts = self._board.drawer.forget(drafts) if self._board.drawer is not None else {}
         if gated.notes:
             self.say(Clean("; ".join(gated.notes)))
-        self._begin(self._dispatch([trail], texts))
+        if self._by_key and not sure and self._waits_safely(session):
+            self._hasty[trail.id] = self._by_key, self._hub.steady()
+            self._begin(self._dispatch([trail], texts, hold_s=HOLD_MS / 1000))
+        else:
+            # What was begun before leaves before.
+            self._hub.release(self._hasty)
+            self._begin(self._dispatch([trail], texts))
+
+    def _waits_safely(self, session: Session) -> bool:
+        """May it leave a moment later? Not where it could decide something else by then that has come up meanwhile."""
+        profile = self.fleet.profile(session)
+        traits = profile.traits if profile is not None else {}
+        by_id = traits.get("approval_target", "by_id") == "by_id"
+        return by_id and not traits.get("resume_approves") and not traits.get("send_approves")
 
     def _gated(self, intent: Intent) -> Gated | Refusal:
         """The same as the gate says, with a second key where what is approved is not shown whole."""
@@ -255,9 +308,11 @@ class Interventions:
         told = f"what looks like a secret in it is masked; {self._keys.shown('reveal')} on the card shows it"
         return gated._replace(confirm=(*gated.confirm, told))
 
-    async def _dispatch(self, trails: Sequence[Trail], texts: Mapping[Hashable, str]) -> None:
+    async def _dispatch(self, trails: Sequence[Trail], texts: Mapping[Hashable, str], *, hold_s: float = 0.0) -> None:
         """Send these; what one of them did not deliver may be sent once more."""
-        await asyncio.gather(*(self._hub.dispatch(trail) for trail in trails))
+        await asyncio.gather(*(self._hub.dispatch(trail, hold_s=hold_s) for trail in trails))
+        for trail in trails:
+            self._hasty.pop(trail.id, None)
         if any(trail.outcome is OutcomeKind.UNDELIVERED for trail in trails) and self._board.drawer is not None:
             self._board.drawer.restore(texts)
             if texts:
@@ -282,10 +337,12 @@ class Interventions:
             kept.append(f"{name_by_key(self.fleet.sessions, one.command.target)}: {why}")
         if sent:
             texts = self._board.drawer.forget(drafts) if self._board.drawer is not None else {}
-            self._begin(self._dispatch(sent, texts))
+            self._begin(self._dispatch(sent, texts, hold_s=UNDO_S))
         said = f"{meant[0].command.primitive.value} sent to {len(sent):,} of {len(meant):,}"
         tone: Tone = "attention" if kept else "plain"
         # Sent is not done: what is known of them counts on while it stands there.
+        from console.screens.flows import batch
+
         self._board.follow(lambda: (Clean("; ".join([said, *batch.became(sent), *kept])), tone), self._clock())
 
     def _renewed(self, intent: Intent, session: Session) -> Intent:
@@ -293,6 +350,8 @@ class Interventions:
         request = self.fleet.requests.get(RequestKey(*intent.target, intent.request)) if intent.request else None
         if request is None:
             return intent
+        from console.screens.flows.deciding import decision
+
         return decision(
             self, session, request, option=intent.option, note=intent.note, text=intent.text, fields=intent.fields
         )

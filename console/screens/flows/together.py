@@ -54,6 +54,11 @@ class TogetherDesk(Desk, Protocol):
     @property
     def read_only(self) -> bool: ...
 
+    @property
+    def undo(self) -> str:
+        """The key that takes back what has not been sent yet, as it is shown; "" where none does."""
+        ...
+
     def begin_all(self, commands: Sequence[Intent]) -> Sequence[Trail]:
         """Begin each, in the same order, and send what the gate lets through."""
         ...
@@ -190,7 +195,8 @@ def _send(desk: TogetherDesk, planned: Sequence[Planned], kind: OptionKind, aske
     sent = sum(outcome.sent is not None for outcome in outcomes)
     desk.show_outcomes(outcomes)
     tone: Tone = "plain" if sent == len(outcomes) else "attention"
-    desk.say(Clean(f"{VERBS[kind]} sent to {numeral(sent)} of {numeral(len(outcomes))}"), tone)
+    undo = f"; {desk.undo} takes it back while it waits to be sent" if sent and desk.undo else ""
+    desk.say(Clean(f"{VERBS[kind]} {numeral(sent)} of {numeral(len(outcomes))}{undo}"), tone)
 
 
 # --- what became of them -------------------------------------------------------------------
@@ -222,6 +228,8 @@ def _became(store: Store, outcome: Outcome, tz: tzinfo | None) -> tuple[str, Ton
         return f"left out ({outcome.why})", "attention"
     if trail is None:
         return "no longer remembered", "quiet"
+    if trail.outcome is None and trail.sent_at is None:
+        return "waits to be sent", "plain"
     if trail.outcome is None:
         return f"sent {clock_time(trail.requested_at, tz)}, no word yet", "plain"
     if trail.outcome is not OutcomeKind.APPLIED:

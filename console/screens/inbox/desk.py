@@ -11,7 +11,7 @@ from console.fleet.facts import Intent, Refusal, Seen
 from console.fleet.gate import Gated
 from console.fleet.state import Request, Trail
 from console.screens.flows.asking import Ask, Drafts
-from console.screens.flows.interventions import Interventions
+from console.screens.flows.interventions import UNDO_S, Interventions
 from console.screens.flows.together import Outcome
 from watchfloor.text import Clean
 from widgets.tones import Tone
@@ -28,12 +28,15 @@ class InboxDesk:
         interventions: Interventions,
         hub: Hub,
         *,
+        undo: str,
         show: Callable[[Sequence[Outcome]], None],
         begin: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
-        """Create it. `show` shows what becomes of them; `begin` runs what has to be waited for."""
+        """Create it. `undo`: the key that takes back what waits to be sent. `show` shows what becomes of them; `begin`
+        runs what has to be waited for."""
         self._one = interventions
         self._hub = hub
+        self._undo = undo
         self._show = show
         self._begin = begin
 
@@ -56,6 +59,10 @@ class InboxDesk:
     @property
     def read_only(self) -> bool:
         return self._hub.read_only
+
+    @property
+    def undo(self) -> str:
+        return self._undo
 
     def ask(self, ask: Ask) -> None:
         self._one.ask(ask)
@@ -81,7 +88,7 @@ class InboxDesk:
         sent = [trail for trail in trails if trail.id in self.fleet.trails]
 
         async def dispatch() -> None:
-            await asyncio.gather(*(self._hub.dispatch(trail) for trail in sent))
+            await asyncio.gather(*(self._hub.dispatch(trail, hold_s=UNDO_S) for trail in sent))
 
         self._begin(dispatch())
         return trails

@@ -56,6 +56,7 @@ class InboxScreen(OpenedScreen, inherit_bindings=False):
         self._together = InboxDesk(
             self._interventions,
             self._hub,
+            undo=self._keys.shown("undo"),
             show=self._show_outcomes,
             begin=lambda work: self.app.run_worker(work, exit_on_error=True),
         )

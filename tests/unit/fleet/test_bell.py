@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.fleet.decisions.bell import CALM_MS, Bell
+from console.fleet.decisions.bell import CALM_MS, IDLE, IDLE_MS, Bell
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.words import Contact
 
@@ -42,3 +42,26 @@ def test_what_is_over_or_on_its_way_rings_for_nobody(host: ScriptedHost) -> None
     host.decide("r1")
     host.go(host.decision(decided))
     assert not bell.rings([ended, decided], 0, host.now)
+
+
+def test_a_session_that_asks_and_takes_back_again_and_again_does_not_ring_each_time(host: ScriptedHost) -> None:
+    bell = Bell(host.fleet)
+    host.session("s1")
+    host.session("s2")
+    rung: list[int] = []
+    for at in range(60):  # two minutes, a request every two seconds
+        key = host.ask(f"r{at}")
+        if bell.rings([key], at * 2_000, host.now):
+            rung.append(at)
+        host.decide(f"r{at}", state="withdrawn")
+        bell.rings([key], at * 2_000, host.now)
+    assert len(rung) <= IDLE + 120_000 // IDLE_MS + 1
+    other = host.ask("other", "s2")
+    assert bell.rings([other], 200_000, host.now), "for another session it rings as ever"
+    # Once one of them was decided, the session is one like every other.
+    last, next_one = host.ask("last"), host.ask("next")
+    host.decide("last")
+    bell.rings([last], 210_000, host.now)
+    bell._known.add(last)
+    bell.rings([last], 210_000, host.now)
+    assert bell.rings([next_one], 220_000, host.now)
