@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from console.app import Watchfloor
 from tests.screens.stage import Clock, StagedHost, shown
+from watchfloor.protocol import model as m
 from watchfloor.words import ReseedMode
 
 Dialog = Callable[[Watchfloor, Clock, "Pilot[int]"], Awaitable[None]]
@@ -51,7 +52,7 @@ _ALL: Final[Mapping[str, Any]] = {
 _MESSAGES: Final = ("Index the manuals of 2024", "Leave out drafts", "日本語の章も 📚, please", "Now write the summary")
 
 
-async def _begin(app: Watchfloor, clock: Clock, pilot: Pilot[int], *keys: str) -> None:
+async def _begin(app: Watchfloor, clock: Clock, pilot: Pilot[int], *keys: str) -> StagedHost:
     """A session that has worked for a while, and these keys, each with the time that it needs to count."""
     host = StagedHost(app, clock, "local")
     host.session("librarian", {}, lifecycle="idle", since=host.ago(600))
@@ -81,11 +82,27 @@ async def _begin(app: Watchfloor, clock: Clock, pilot: Pilot[int], *keys: str) -
     await pilot.press("g")
     while app.fleet_screen.selected is None or app.fleet_screen.selected.session != "archivist":
         await pilot.press("j")
+    await _press(app, clock, pilot, *keys)
+    return host
+
+
+async def _press(app: Watchfloor, clock: Clock, pilot: Pilot[int], *keys: str) -> None:
     for key in keys:
         clock.now += 1_000
         await shown(pilot, app)
         await pilot.press(key)
     await shown(pilot, app)
+
+
+def _form(*keys: str) -> Dialog:
+    async def dialog(app: Watchfloor, clock: Clock, pilot: Pilot[int]) -> None:
+        host = await _begin(app, clock, pilot)
+        fields = [m.FormField.model_validate(dict(field)) for field in _FIELDS]
+        host.session("shipper", {"answer": {}, "send": {}, "stop": {}}, lifecycle="waiting", since=host.ago(4))
+        host.question("q1", "shipper", fields=fields)
+        await _press(app, clock, pilot, "i", "o", *keys)
+
+    return dialog
 
 
 def _by(*keys: str) -> Dialog:
@@ -118,4 +135,7 @@ DIALOGS: Final[Mapping[str, Dialog]] = {
     "act-secret": _by("m", "1", "1", *"hush"),
     "act-sure": _by("m", "1", "1", *"hush", "enter", "enter"),
     "act-danger": _by("m", "3"),
+    "form": _form(),
+    "form-sum": _form("1", "enter", *"hush", "enter", *"before", "space", *"noon", "enter"),
+    "jump": _by("apostrophe"),
 }

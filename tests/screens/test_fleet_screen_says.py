@@ -328,7 +328,7 @@ async def test_a_form_says_at_each_field_what_enter_does(tmp_path: Path) -> None
             assert "enter goes on" in stage.console.asking
             await stage.press(*"eu", "enter")
         await stage.show(ms=1_000)
-        assert "takes send it, answers" in stage.console.asking
+        assert "enter  answers" in stage.console.asking
         assert not stage.sent
         await stage.press("enter")
         assert len(stage.sent) == 1

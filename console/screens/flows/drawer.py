@@ -176,6 +176,8 @@ class Drawer(Vertical):
             return (), ()
         if ask.many:
             say = f"space marks, enter  {ask.enter}"
+        elif ask.picks and len(ask.choices) == 1:
+            say = f"enter  {ask.enter}"
         elif ask.picks:
             taken = f"takes {choices.at.label}, {ask.enter}" if choices.at is not None else ask.enter
             say = f"its key or arrows, then enter  {taken}"

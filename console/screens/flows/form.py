@@ -59,7 +59,7 @@ def fill_in(desk: Desk, form: Form, at: int = 0, given: Mapping[str, Any] | None
         rest = {name: one for name, one in given.items() if name != field.name}
         if value is not None:
             rest[field.name] = value
-            form.taken(field.name, shown_value(value))
+            form.taken(field.name, _in_words(field, value))
         fill_in(desk, form, at + 1, rest)
 
     asked = _Asked(
@@ -108,10 +108,14 @@ def _told(field: FieldFact, given: Mapping[str, Any]) -> str:
         return f"{label} left open"
     if field.type == "secret":
         return f"{label} given, not shown"
-    value = given[field.name]
+    return f"{label} {_in_words(field, given[field.name])}"
+
+
+def _in_words(field: FieldFact, value: Any) -> str:
+    """A value as the form shows it: a choice by its label."""
     labels = {choice.value: choice.label for choice in field.choices}
     values = [labels.get(one, clean_line(shown_value(one))) for one in (value if isinstance(value, list) else [value])]
-    return f"{label} {', '.join(values) or 'none'}"
+    return ", ".join(values) or "none"
 
 
 def shown_value(value: Any) -> str:
