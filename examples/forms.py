@@ -7,8 +7,7 @@ watchfloor                   which finds it; press `i` to open its question, the
 import asyncio
 from contextlib import suppress
 
-from watchfloor import Choice, FieldType, FormField, FunctionHarness, Host, Run
-from watchfloor.harness.base import MailItem
+from watchfloor import Choice, FieldType, FormField, FunctionHarness, Host, MailItem, Run
 
 FIELDS = (
     FormField(

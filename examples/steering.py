@@ -7,8 +7,7 @@ watchfloor                   which finds it; press `s` to send it another place,
 import asyncio
 from contextlib import suppress
 
-from watchfloor import FunctionHarness, Host, Run
-from watchfloor.harness.base import MailItem
+from watchfloor import FunctionHarness, Host, MailItem, Run
 
 
 async def agent(run: Run, mail: tuple[MailItem, ...]) -> str:

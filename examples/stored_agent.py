@@ -7,8 +7,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from watchfloor import Agent, Turn
-from watchfloor.harness.base import MailItem
+from watchfloor import Agent, MailItem, Turn
 
 FILE = Path("greeting.txt")
 

@@ -8,8 +8,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-from watchfloor import FunctionHarness, Host, Run
-from watchfloor.harness.base import MailItem
+from watchfloor import FunctionHarness, Host, MailItem, Run
 
 PARTS = ("walls", "roof")
 FOLDER = Path.cwd()

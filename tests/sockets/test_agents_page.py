@@ -13,7 +13,7 @@ from tests.sockets.test_function_examples import example
 
 ROOT = Path(__file__).parents[2]
 ACP_AGENT = [sys.executable, str(ROOT / "tests" / "peers" / "acp_agent.py")]
-FUNCTION, FORMS, PROGRAM, ACP, PYDANTIC_AI, SUPERVISOR, STORED = range(7)
+FUNCTION, FORMS, PROGRAM, ACP, PYDANTIC_AI, SUPERVISOR, STORED, OWN = range(8)
 
 
 def blocks() -> list[str]:
@@ -29,6 +29,7 @@ def blocks() -> list[str]:
         (PYDANTIC_AI, "pydantic_ai_agent.py"),
         (SUPERVISOR, "supervisor.py"),
         (STORED, "stored_agent.py"),
+        (OWN, "own_harness.py"),
     ],
 )
 def test_what_is_said_to_be_an_example_is_all_of_it(block: int, name: str) -> None:
@@ -38,7 +39,7 @@ def test_what_is_said_to_be_an_example_is_all_of_it(block: int, name: str) -> No
 
 
 def test_there_are_no_others() -> None:
-    assert len(blocks()) == 7
+    assert len(blocks()) == 8
 
 
 async def test_the_program_runs(tmp_path: Path) -> None:

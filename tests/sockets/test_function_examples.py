@@ -75,6 +75,18 @@ async def test_forms(tmp_path: Path) -> None:
         await client.until(lambda: said(client, request) == "3 boxes to c, express")
 
 
+async def test_own_harness(tmp_path: Path) -> None:
+    async with example("own_harness.py", tmp_path) as client:
+        await client.until(lambda: len(client.events("message", "counter")) > 2)
+        await client.do("interrupt", "counter")
+        await client.until(lambda: client.sessions["counter"]["lifecycle"] == "idle")
+        await client.do("send", "counter", text="2")
+        await client.until(lambda: client.events("result", "counter"))
+        await client.do("send", "counter", text="enough")
+        await client.until(lambda: client.sessions["counter"]["lifecycle"] == "completed")
+        assert client.sessions["counter"]["result"]["text"] == "counted"
+
+
 async def test_supervisor(tmp_path: Path) -> None:
     async with example("supervisor.py", tmp_path) as client:
         for part in ("walls", "roof"):

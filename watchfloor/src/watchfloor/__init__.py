@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ConnectionFailed,
         ContractError,
         Deadlock,
+        HarnessFailure,
         Interrupted,
         InvalidResponse,
         LimitReached,
@@ -40,12 +41,17 @@ if TYPE_CHECKING:
         StaleTarget,
         Stopped,
         StorageError,
+        TransportError,
         Unsupported,
         WatchfloorError,
     )
+    from watchfloor.harness.base import MailItem
     from watchfloor.harness.function import FunctionHarness, Run
     from watchfloor.harness.program import ProgramHarness
+    from watchfloor.harness.streamed import OneResult, Streamed
     from watchfloor.host.log.sqlite import SqliteLog
+    from watchfloor.host.principals import Principal
+    from watchfloor.host.serving.joining import invited
     from watchfloor.host.serving.live import LiveAgent
     from watchfloor.host.serving.server import Host
     from watchfloor.protocol.model import Choice, FieldType, FormField
@@ -65,18 +71,22 @@ __all__ = [
     "FieldType",
     "FormField",
     "FunctionHarness",
+    "HarnessFailure",
     "Host",
     "Interrupted",
     "InvalidResponse",
     "LimitReached",
     "LiveAgent",
+    "MailItem",
     "NoSuchTool",
     "NotAnswered",
     "NotDelivered",
     "NotPossible",
     "NotSuspended",
     "NothingToRun",
+    "OneResult",
     "Permissions",
+    "Principal",
     "ProgramHarness",
     "Response",
     "Run",
@@ -91,10 +101,13 @@ __all__ = [
     "StaleTarget",
     "Stopped",
     "StorageError",
+    "Streamed",
     "Tool",
+    "TransportError",
     "Turn",
     "Unsupported",
     "WatchfloorError",
+    "invited",
 ]
 
 _HOME = {
@@ -108,7 +121,10 @@ _HOME = {
     "FunctionHarness": "watchfloor.harness.function",
     "Host": "watchfloor.host.serving.server",
     "LiveAgent": "watchfloor.host.serving.live",
+    "MailItem": "watchfloor.harness.base",
+    "OneResult": "watchfloor.harness.streamed",
     "Permissions": "watchfloor.agent.permissions",
+    "Principal": "watchfloor.host.principals",
     "ProgramHarness": "watchfloor.harness.program",
     "Response": "watchfloor.agent.answers",
     "Run": "watchfloor.harness.function",
@@ -117,8 +133,10 @@ _HOME = {
     "Session": "watchfloor.agent.session",
     "SqliteLog": "watchfloor.host.log.sqlite",
     "SqliteStorage": "watchfloor.agent.sqlite_storage",
+    "Streamed": "watchfloor.harness.streamed",
     "Tool": "watchfloor.agent.tools",
     "Turn": "watchfloor.agent.turn",
+    "invited": "watchfloor.host.serving.joining",
 }
 
 # Hidden from the type checker, which would otherwise accept any misspelt name.
