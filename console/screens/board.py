@@ -17,19 +17,12 @@ from console.fleet.roster.census import Census
 from console.fleet.roster.filter import KEYS, Filter
 from console.fleet.roster.order import GroupKey, RowKey, Sort
 from console.fleet.state import Trail
-from console.fleet.views.all import (
-    RosterView,
-    Segment,
-    behind_segments,
-    card,
-    contact_segments,
-    count_segments,
-    fact_rows,
-    need_segments,
-    trail_segment,
-)
+from console.fleet.views.facts import fact_rows
+from console.fleet.views.roster import RosterView
 from console.fleet.views.row import LETTERS
-from console.fleet.views.wording import clock_time, name_of
+from console.fleet.views.status import behind_segments, contact_segments, count_segments, need_segments
+from console.fleet.views.trail import trail_segment
+from console.fleet.views.wording import Segment, clock_time, name_of
 from console.recording.keys import KEYS as REPLAY_KEYS
 from console.screens.availability import Standing
 from console.screens.fleet.footing import arrangement, footer_keys, hint, line_keys, quiet_roster, unheard
@@ -270,6 +263,8 @@ class Board:
         drawn = self.card.card
         on_card = (drawn.key, drawn.digest) if drawn is not None else None
         shown.whole = self.card.end_seen and on_card == (shown.key, shown.digest)
+        from console.fleet.views.card import card  # what a card says is not needed before there is a request
+
         made = card(
             self._hub.fleet,
             shown.key,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import string
 from collections.abc import Hashable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textual import events
 
-from console.screens.flows.asking import Ask
 from console.screens.reading import Reading
 from widgets.painting import LineView
 from widgets.roster import Roster
+
+if TYPE_CHECKING:
+    from console.screens.flows.asking import Ask
 
 _PARTS: Final = string.digits[1:]
 _LINES: Final = "asdfghjklqwertyuiopzxcvbnm" + string.ascii_uppercase

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from console.fleet.facts import RequestKey, Seen
 from console.fleet.gate import ARM_MS
 from console.fleet.state import Request
-from console.fleet.views.all import Card
 from watchfloor.text import Clean
+
+if TYPE_CHECKING:
+    from console.fleet.views.card import Card
 
 ASKS_ELSE: Final = "this request asks for something else now"
 ASKED_ELSE: Final = "this request asked for something else in the end"

@@ -3,82 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from console.fleet.state import Request, Session
-from console.screens.flows import answering, deciding, steering
-from console.screens.flows.desk import Desk
-from console.screens.reading import READS, Reading
+from console.screens.reading import READS
+from watchfloor.words import Primitive
 
-Decide: TypeAlias = Callable[[Desk, Session, Request], None]
-Steer: TypeAlias = Callable[[Desk, Session], None]
+if TYPE_CHECKING:
+    from console.fleet.state import Request, Session
+    from console.screens.flows.desk import Desk
+    from console.screens.reading import Reading
 
-DECIDES: Final[Mapping[str, Decide]] = MappingProxyType(
+Decide: TypeAlias = "Callable[[Desk, Session, Request], None]"
+Steer: TypeAlias = "Callable[[Desk, Session], None]"
+
+_DECIDING: Final[Mapping[str, str]] = {
+    "approve": "deciding.approve",
+    "options": "deciding.options",
+    "deny": "deciding.deny",
+    "deny_reason": "deciding.deny_reason",
+    "answer": "answering.answer",
+}
+_STEERING: Final[Mapping[str, str]] = {
+    "send": "steering.send",
+    "pause": "steering.pause",
+    "pause_now": "steering.pause_now",
+    "interrupt": "steering.interrupt",
+    "resume": "steering.resume",
+    "reseed": "reseeding.reseed",
+    "stop": "steering.stop",
+    "budget": "limits.budget",
+    "fork": "limits.fork",
+    "acts": "acting.acts",
+    "notify": "acting.notify",
+    "delete": "acting.delete",
+}
+
+
+def flow(name: str) -> Callable[..., None]:
+    """What is asked before an intervention: `module.function` of the flows. Its module is loaded when it is first
+    asked: no first frame needs it."""
+    module, _, function = name.partition(".")
+
+    def ask(*given: object) -> None:
+        begin: Callable[..., None] = getattr(import_module(f"console.screens.flows.{module}"), function)
+        begin(*given)
+
+    return ask
+
+
+DECIDES: Final[Mapping[str, Decide]] = MappingProxyType({id: flow(name) for id, name in _DECIDING.items()})
+STEERS: Final[Mapping[str, Steer]] = MappingProxyType({id: flow(name) for id, name in _STEERING.items()})
+
+TOGETHER: Final[Mapping[str, Primitive]] = MappingProxyType(
     {
-        "approve": deciding.approve,
-        "options": deciding.options,
-        "deny": deciding.deny,
-        "deny_reason": deciding.deny_reason,
-        "answer": answering.answer,
+        "send": Primitive.SEND,
+        "pause": Primitive.PAUSE,
+        "interrupt": Primitive.INTERRUPT,
+        "resume": Primitive.RESUME,
     }
 )
-
-# What takes more than one question is not needed for the first frame.
-
-
-def _reseed(desk: Desk, session: Session) -> None:
-    from console.screens.flows.reseeding import reseed
-
-    reseed(desk, session)
-
-
-def _budget(desk: Desk, session: Session) -> None:
-    from console.screens.flows.limits import budget
-
-    budget(desk, session)
-
-
-def _fork(desk: Desk, session: Session) -> None:
-    from console.screens.flows.limits import fork
-
-    fork(desk, session)
-
-
-def _acts(desk: Desk, session: Session) -> None:
-    from console.screens.flows.acting import acts
-
-    acts(desk, session)
-
-
-def _notify(desk: Desk, session: Session) -> None:
-    from console.screens.flows.acting import notify
-
-    notify(desk, session)
-
-
-def _delete(desk: Desk, session: Session) -> None:
-    from console.screens.flows.acting import delete
-
-    delete(desk, session)
-
-
-STEERS: Final[Mapping[str, Steer]] = MappingProxyType(
-    {
-        "send": steering.send,
-        "pause": steering.pause,
-        "pause_now": steering.pause_now,
-        "interrupt": steering.interrupt,
-        "resume": steering.resume,
-        "reseed": _reseed,
-        "stop": steering.stop,
-        "budget": _budget,
-        "fork": _fork,
-        "acts": _acts,
-        "notify": _notify,
-        "delete": _delete,
-    }
-)
+"""The actions that marks count for; every other one is about the selected session alone."""
 
 
 LOOKS: Final[Mapping[str, Callable[[Reading], None]]] = MappingProxyType(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from console.fleet.changes import Changes
 from console.fleet.facts import SessionKey
 from console.fleet.roster.search import Level, LogReader, time_of
-from console.fleet.views.all import SessionLog
+from console.fleet.views.log import SessionLog
 from console.fleet.views.wording import Glyphs
 from watchfloor.text import NOTHING, Clean, clean_line
 

@@ -11,7 +11,6 @@ from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.state import Request
 from console.screens.board import Board, Holds
 from console.screens.copying import copied
-from console.screens.flows.asking import Ask
 from console.screens.quiet import Quiet
 from console.screens.shown import Shown
 from watchfloor.text import Clean
@@ -23,6 +22,7 @@ from widgets.tones import Tone
 
 if TYPE_CHECKING:
     from console.hub import Hub
+    from console.screens.flows.asking import Ask
     from watchfloor.connector import Clock
 
 
@@ -247,6 +247,8 @@ class Lookout(Screen[None]):
             self.say("no event is here")
             return
         what, text = selected
+        from console.screens.flows.asking import Ask  # with the first question
+
         self.ask(Ask(title=((what, "attention"),), about=((text, "plain"),), then=lambda _: None))
 
     def open_card(self, key: RequestKey, *, focus: bool = True) -> None:

@@ -5,13 +5,13 @@ Only acts that can be taken back, or that nothing is lost by, are done so; nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from console.fleet.facts import Intent, Refusal, SessionKey
 from console.fleet.state import Session, Trail
 from console.fleet.views.wording import name_of
+from console.screens.fleet.handlers import TOGETHER
 from console.screens.flows.asking import Answer, Ask, Choice, Drafts, TextBox
 from console.screens.flows.desk import Desk
 from console.screens.flows.steering import changed, intent, whom, written
@@ -19,15 +19,6 @@ from watchfloor.text import NOTHING, Clean, clean_line
 from watchfloor.words import EffectState, Lifecycle, OutcomeKind, Primitive
 from widgets.tones import Segment
 
-ACTS: Final[Mapping[str, Primitive]] = MappingProxyType(
-    {
-        "send": Primitive.SEND,
-        "pause": Primitive.PAUSE,
-        "interrupt": Primitive.INTERRUPT,
-        "resume": Primitive.RESUME,
-    }
-)
-"""The actions that marks count for; every other one is about the selected session alone."""
 _TURNS: Final = frozenset({Primitive.SEND, Primitive.INTERRUPT})
 
 
@@ -47,8 +38,8 @@ class ManyDesk(Desk, Protocol):
 
 
 def begin(desk: ManyDesk, action: str, keys: Sequence[SessionKey]) -> None:
-    """Begin an act of `ACTS` on these sessions."""
-    primitive = ACTS[action]
+    """Begin an act of `TOGETHER` on these sessions."""
+    primitive = TOGETHER[action]
     if primitive is Primitive.SEND:
         _send(desk, keys)
     else:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from console.fleet.decisions.risk.actions import action_risks
 from console.fleet.facts import RequestKey
-from console.fleet.views.all import card
+from console.fleet.views.card import card
 from console.fleet.views.card_action import card_action
 from tests.unit.fleet.scripted import ScriptedHost
 

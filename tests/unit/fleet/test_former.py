@@ -6,7 +6,7 @@ import pytest
 
 from console.fleet.facts import Intent, Refusal, RequestKey, Seen
 from console.fleet.gate import Gated, gate
-from console.fleet.views.all import card
+from console.fleet.views.card import card
 from console.fleet.views.trail import trail_brief
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.text import Clean

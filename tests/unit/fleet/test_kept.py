@@ -5,7 +5,7 @@ from __future__ import annotations
 from console.fleet.apply import Fleet
 from console.fleet.facts import EventFact, EventsFact, Fact, KeptFact, ListedFact, SessionKey, SummaryFact, WatchingFact
 from console.fleet.roster.search import LogReader
-from console.fleet.views.all import SessionLog
+from console.fleet.views.log import SessionLog
 from watchfloor.text import Clean
 from watchfloor.words import Continuity
 

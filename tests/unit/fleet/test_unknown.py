@@ -8,7 +8,7 @@ import pytest
 
 from console.fleet.facts import RequestKey
 from console.fleet.gate import Gated, gate
-from console.fleet.views.all import card
+from console.fleet.views.card import card
 from console.intake.unknown import KEEP_UNKNOWN, unknown_members
 from tests.unit.fleet.scripted import ScriptedHost
 from watchfloor.canonical import subject_digest
