@@ -38,11 +38,17 @@ class Store:
         self.secrets: tuple[bytes, ...] = ()
         self.deflating = True
         self._db = open_journal(path, check=check)
+        self._file = _file_at(path)
         self._known = _Known()
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+    @property
+    def in_place(self) -> bool:
+        """Is it still what stands at its path?"""
+        return _file_at(self.path) == self._file
 
     # --- writing ---------------------------------------------------------------------------
 
@@ -135,6 +141,15 @@ class Store:
             yield
         except sqlite3.Error as error:
             raise sqlite_file.typed(error, self.path) from None
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Which file stands there; None for none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class _Run:

@@ -38,6 +38,8 @@ many events."""
 HURRIED_ROWS: Final = 2_000
 """Events that wait, from which on frames are written as they came: to deflate them takes longer than all else."""
 RETRY_S: Final = 1.0
+LOOK_S: Final = 1.0
+"""How often it is looked whether the file is still the one that was opened."""
 PRUNE_S: Final = 60.0
 PRUNED_AT_ONCE: Final = 2_000
 """Frames that one pruning lets go of, so that what comes meanwhile does not wait."""
@@ -86,6 +88,7 @@ class Writer:
         self._ending = False
         self._store: Store | None = None
         self._pruned_at = float("-inf")
+        self._looked_at = float("-inf")
         self._suspect = False
         self._fault: StorageError | OSError | None = None
         self._notice = ""
@@ -162,6 +165,8 @@ class Writer:
                 blocks.append(one)
                 rows += one.rows
             secrets, hurried = self._secrets, self._rows > HURRIED_ROWS
+        if time.monotonic() - self._looked_at >= LOOK_S:
+            self._look()
         if self._store is None:
             return False
         entries = [entry for one in blocks for entry in one.entries]
@@ -246,6 +251,16 @@ class Writer:
         self._fault, self._suspect = None, False
         self._notice = f"the journal could not be used and is kept as {aside.name}; a new one has begun"
         self._tell(("said", f"{self._notice} ({why})"))
+
+    def _look(self) -> None:
+        """A file that was removed, or is another one now, takes what is written, and nobody would ever read it."""
+        self._looked_at = time.monotonic()
+        if self._store is None or self._store.in_place:
+            return
+        self._shut()
+        self._notice = "the journal was removed while it was open; a new one has begun"
+        self._tell(("said", self._notice))
+        self.open()
 
     def _failed(self, fault: StorageError) -> None:
         self._fault = fault

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from console.journal import writer as module
-from console.journal.file import open_journal
+from console.journal.file import open_journal, put_aside
 from console.journal.records import Heard, Retention, TrailRow
 from console.journal.store import Store
 from console.journal.wire import Message
@@ -94,6 +95,41 @@ def test_a_full_disk_is_said_and_room_lets_it_go_on(tmp_path: Path) -> None:
     assert desk.state[:3] == (400 - 1, 0, "")
     desk.writer._shut()
     assert on_disk(tmp_path / "journal.db") == list(range(1, 400))
+
+
+@pytest.mark.parametrize("how", ["the file", "its folder", "by another journal"])
+def test_a_file_that_is_removed_under_its_writer_is_said_and_begun_anew(how: str, tmp_path: Path) -> None:
+    path = tmp_path / "state" / "journal.db"
+    desk = Desk(path)
+    desk.writer.open()
+    desk.give(heard(events([1])))
+    assert desk.flush()
+    assert desk.state[4] == ""
+    match how:
+        case "its folder":
+            shutil.rmtree(path.parent)
+        case "the file":
+            path.unlink()
+        case _:
+            # As another console does with one that it finds damaged.
+            put_aside(path, "stamp")
+    other = Store(path) if how == "by another journal" else None
+    beside = 0
+    if other is not None:
+        other.write([heard(events([9]))])
+        beside = path.with_name("journal.db-wal").stat().st_ino
+    desk.writer._looked_at = float("-inf")
+    given(desk, [2, 3])
+    assert desk.flush()
+    assert "was removed while it was open" in desk.state[4]
+    assert desk.fault == ""
+    desk.writer._shut()
+    if other is not None:
+        # What stands beside the new file is not taken away with what belonged to the old one.
+        assert path.with_name("journal.db-wal").stat().st_ino == beside
+        other.write([heard(events([10]))])
+        other.close()
+    assert on_disk(path) == [2, 3, *([9, 10] if other is not None else [])]
 
 
 def test_another_process_that_holds_the_file_is_told_and_waited_for(
