@@ -17,7 +17,12 @@ def themes_folder(config: Path) -> Path:
 
 def names(folder: Path) -> list[str]:
     """Every theme there is, those that come along first."""
-    return [*theme_names(), *(name for name in own_names(folder) if name not in theme_names())]
+    return [*theme_names(), *own(folder)]
+
+
+def own(folder: Path) -> list[str]:
+    """The operator's own themes."""
+    return [name for name in own_names(folder) if name not in theme_names()]
 
 
 def colourless() -> bool:

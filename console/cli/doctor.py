@@ -223,7 +223,7 @@ def _config(found: Checked) -> Iterator[Finding]:
     if config is not None and not found.file and not found.themes:
         folder = looks.themes_folder(config.path)
         yield _ok("themes", f"{config.theme or 'the usual one'} of {', '.join(looks.names(folder))}")
-        yield from _pale(config, folder)
+        yield from _pale(folder)
 
 
 def _notified(found: Checked, *, tried: bool) -> Iterator[Finding]:
@@ -240,13 +240,14 @@ def _notified(found: Checked, *, tried: bool) -> Iterator[Finding]:
         yield Finding("notify", levels[told.sound], told.text, status)
 
 
-def _pale(config: Config, folder: Path) -> Iterator[Finding]:
-    """What of the operator's own theme can hardly be read."""
+def _pale(folder: Path) -> Iterator[Finding]:
+    """What of the operator's own themes can hardly be read, in use or not: one is put on by its name at any time."""
     from themes.contrast import unreadable
 
-    for pair in unreadable(looks.theme(config.theme, folder))[:3]:
-        said = f"{pair.over} on {pair.ground} has a contrast of {pair.ratio:.1f} to 1, {pair.least:g} reads well"
-        yield _note("themes", f"{config.theme}: {said}")
+    for name in looks.own(folder):
+        for pair in unreadable(looks.theme(name, folder))[:3]:
+            said = f"{pair.over} on {pair.ground} has a contrast of {pair.ratio:.1f} to 1, {pair.least:g} reads well"
+            yield _note("themes", f"{name}: {said}")
 
 
 def _sources(found: Checked, *, dial: bool) -> Iterator[Finding]:

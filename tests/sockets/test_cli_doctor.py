@@ -141,8 +141,8 @@ async def test_an_audit_file_that_was_changed_is_found(program: Program) -> None
     assert "line 1: it was changed" in of(found, "audit", "fault")[0]
 
 
-async def test_a_pale_theme_of_ones_own_is_noted(program: Program) -> None:
-    config(program, 'theme = "pale"\n')
+async def test_a_pale_theme_of_ones_own_is_noted_before_it_is_worn(program: Program) -> None:
+    config(program, "mouse = true\n")
     folder = Path(program.env["XDG_CONFIG_HOME"]) / "watchfloor" / "themes"
     folder.mkdir()
     (folder / "pale.toml").write_text('name = "pale"\nbase = "harbour"\n[tones]\nquiet = "#304050"\n')
