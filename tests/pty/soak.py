@@ -78,12 +78,10 @@ class Speaker:
 
     def close(self) -> None:
         """End it."""
-        self._process.send_signal(signal.SIGINT)
-        try:
-            self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
 
 @contextmanager
@@ -166,8 +164,11 @@ def stopped_for(terminal: Terminal, seconds: float, behind: Callable[[], bool]) 
 def kept(env: Mapping[str, str]) -> int:
     """How many events the journal has. Asked of its file, since a program would take a second only to begin."""
     path = Path(env["XDG_STATE_HOME"], "watchfloor", "journal.db")
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-        return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0  # it is not there yet
 
 
 def all_kept(env: Mapping[str, str], terminal: Terminal, said: int) -> int:

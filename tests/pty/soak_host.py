@@ -3,8 +3,8 @@
     python -m tests.pty.soak_host AGENTS EVENTS_PER_S
 
 Its first line is `listening on ws://…`. Only events that have a number count: pieces of a message that is being written
-come in addition. On the first SIGINT its agents fall silent and it prints how many events its log had, on the second it
-leaves. On SIGUSR1 it prints how many there are by now.
+come in addition. On SIGINT its agents fall silent and it prints how many events its log has, on SIGUSR1 how many there
+are by now. It serves until it is killed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Talker:
 
 
 async def main(agents: int, rate: float) -> None:
-    """Serve until the second SIGINT."""
+    """Serve until it is killed."""
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, asked.set)
     log = MemoryLog(lambda: secrets.token_hex(4), round(rate * KEEP_S))
@@ -96,13 +96,12 @@ async def main(agents: int, rate: float) -> None:
         told = partial(print, "there are", flush=True)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: told(log.pos))
         await asked.wait()
-        asked.clear()
         Talker.quiet = True
         await asyncio.gather(*(host.wait(name) for name in names))
         while host.core.wants_flush:  # noqa: ASYNC110 - the host has no event for it
             await asyncio.sleep(0.01)
         print(f"said {log.pos}", flush=True)
-        await asked.wait()
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
