@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import sqlite3
 import threading
@@ -95,6 +96,36 @@ def test_a_full_disk_is_said_and_room_lets_it_go_on(tmp_path: Path) -> None:
     assert desk.state[:3] == (400 - 1, 0, "")
     desk.writer._shut()
     assert on_disk(tmp_path / "journal.db") == list(range(1, 400))
+
+
+def test_a_disk_that_is_read_only_is_said_and_what_came_meanwhile_is_kept_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.db"
+    desk = Desk(path)
+    with monkeypatch.context() as disk:
+        disk.setattr("os.open", _read_only)
+        desk.writer.open()
+        desk.give(heard(events([1])))
+        assert not desk.flush()
+        assert "cannot be written: Read-only file system" in desk.fault
+    desk.writer.open()
+    assert desk.flush()
+    assert desk.fault == ""
+    # It became so while the file was open.
+    desk.db.execute("PRAGMA query_only = 1")
+    desk.give(heard(events([2])))
+    assert not desk.flush()
+    assert "cannot be written" in desk.fault
+    desk.writer.open()
+    assert desk.flush()
+    assert desk.state[1:3] == (0, "")
+    desk.writer._shut()
+    assert on_disk(path) == [1, 2]
+
+
+def _read_only(*_: object) -> int:
+    raise OSError(errno.EROFS, "Read-only file system")
 
 
 @pytest.mark.parametrize("how", ["the file", "its folder", "by another journal"])
