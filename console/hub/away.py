@@ -124,6 +124,12 @@ class Away:
                 # It is compared once it has told what it tells first.
                 self._lost.add(name)
 
+    def clock_set(self, by_ms: int) -> None:
+        """Our clock was set by so much, while no time passed."""
+        for name, sight in self._sight.items():
+            self._sight[name] = {id: one._replace(at=one.at + by_ms) for id, one in sight.items()}
+        self._seen_at = {name: at + by_ms for name, at in self._seen_at.items()}
+
     def close(self, now: int, steady: int) -> None:
         """The console ends: how everything is, if somebody sees it."""
         for name, source in self._store.sources.items():

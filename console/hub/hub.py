@@ -446,6 +446,7 @@ class Hub:
             self._past.ask_again(self.send, self.heard, self.steady())
             # Whoever shows a recording leads its clock, faster and slower.
             if self.showing is None and (by_ms := self._jumps.since()):
+                self._away.clock_set(by_ms)
                 self._tell(self.fleet.clock_set(by_ms))
             now = self._clock()
             self._tell(self.fleet.tick(now))

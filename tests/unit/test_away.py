@@ -146,3 +146,19 @@ def test_a_session_that_was_opened_meanwhile_is_told_no_more() -> None:
     desk.away.saw(SessionKey(desk.host.name, "s2"), desk.host.now, desk.host.now)
     assert desk.told == ()
     assert desk.line == ""
+
+
+def test_a_clock_that_is_set_is_no_absence() -> None:
+    day = 24 * 60 * MINUTE
+    for by_ms in (day, -day):
+        desk = Desk()
+        desk.passes(SEE_MS)
+        desk.happens(lifecycle="failed", head=9)
+        desk.host.now += by_ms
+        desk.away.clock_set(by_ms)
+        desk.host.fleet.clock_set(by_ms)
+        desk.hears(Contact.LOST)
+        desk.host.now += 5_000
+        desk.hears(Contact.LIVE)
+        desk.passes(3_000)
+        assert desk.line == ""
