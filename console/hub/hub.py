@@ -108,6 +108,13 @@ class Hub:
         return self._audit.path.parent
 
     @property
+    def only_watches(self) -> Clean:
+        """Why no intervention leaves this console, in a few words; "" where they do."""
+        if self.showing is not None:
+            return Clean("this is a recording")
+        return Clean("this console only watches") if self.read_only else NOTHING
+
+    @property
     def not_kept(self) -> str:
         """What of the sources' events the journal does not keep, and why, in one line; "" while it keeps them."""
         return self._past.says

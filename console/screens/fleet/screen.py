@@ -213,7 +213,7 @@ class FleetScreen(Jumping):
         if action is not None and action.intervenes and (writing or self._board.tiny):
             self._refuse(action, taken)
         elif action is None:
-            self.say(f"{self._keys.shown(id)} {BY_ID[id].label}: this console only watches", "attention")
+            self.say(f"{self._keys.shown(id)} {BY_ID[id].label}: {self._hub.only_watches}", "attention")
         elif (decide := DECIDES.get(id)) is not None:
             self.decide(action, decide)
         elif (steer := STEERS.get(id)) is not None:

@@ -203,7 +203,7 @@ class SessionScreen(OpenedScreen, inherit_bindings=False):
             return
         send = BY_ID["send"]
         if send.id not in self._actions:
-            self.say("an answer is not possible: this console only watches", "attention")
+            self.say(f"an answer is not possible: {self._hub.only_watches}", "attention")
         elif why := self._desk.past:
             self.say(f"an answer is not possible: {why}", "attention")
         else:
