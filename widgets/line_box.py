@@ -6,7 +6,6 @@ from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
@@ -15,6 +14,7 @@ from watchfloor.text import Clean, clean_line
 from widgets.cells import fit, width_of
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import Painted, strip_of
+from widgets.spoken import Spoken
 from widgets.tones import Tone
 
 _SUBMIT = "enter"
@@ -111,28 +111,22 @@ class LineBox(Horizontal):
     }
     """
 
-    class Changed(Message):
+    class Changed(Spoken["LineBox"]):
         """Something was written."""
 
         def __init__(self, box: LineBox, text: str) -> None:
-            super().__init__()
-            self.box = box
+            super().__init__(box)
             self.text = text
 
-    class Submitted(Message):
+    class Submitted(Spoken["LineBox"]):
         """The line is meant to be taken."""
 
         def __init__(self, box: LineBox, text: str) -> None:
-            super().__init__()
-            self.box = box
+            super().__init__(box)
             self.text = text
 
-    class Cancelled(Message):
+    class Cancelled(Spoken["LineBox"]):
         """The line is not wanted any more, and is closed."""
-
-        def __init__(self, box: LineBox) -> None:
-            super().__init__()
-            self.box = box
 
     def __init__(self, *, marks: Marks = UNICODE_MARKS, id: str | None = None) -> None:
         """Create a closed line. `marks` are the characters that it draws by itself."""

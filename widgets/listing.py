@@ -7,13 +7,13 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 
 from rich.style import Style
 from textual import events
-from textual.message import Message
 from textual.strip import Strip
 
 from watchfloor.text import Clean
 from widgets.cells import crop, fit, flat, width_of, wrap
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import SparseView, strip_of
+from widgets.spoken import Spoken
 from widgets.tones import Segment
 
 _GAP: Final = 2
@@ -76,29 +76,19 @@ class Listing(SparseView):
 
     ALLOW_SELECT = False
 
-    class Turned(Message):
+    class Turned(Spoken["Listing"]):
         """The cursor is on another row."""
 
         def __init__(self, listing: Listing, key: Hashable) -> None:
-            super().__init__()
-            self.listing = listing
+            super().__init__(listing)
             self.key = key
 
-        @property
-        def control(self) -> Listing:
-            return self.listing
-
-    class Opened(Message):
+    class Opened(Spoken["Listing"]):
         """A row was opened with the mouse."""
 
         def __init__(self, listing: Listing, key: Hashable) -> None:
-            super().__init__()
-            self.listing = listing
+            super().__init__(listing)
             self.key = key
-
-        @property
-        def control(self) -> Listing:
-            return self.listing
 
     def __init__(
         self,

@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
-from textual.message import Message
 from textual.strip import Strip
 
 from widgets.cells import flat, wrap
@@ -17,6 +16,7 @@ from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import SparseView, strip_of
 from widgets.roster_layout import header_text, row_pieces
 from widgets.roster_view import RosterRow, RosterRows
+from widgets.spoken import Spoken
 
 __all__ = ["Roster", "RosterRow", "RosterRows"]
 
@@ -73,45 +73,30 @@ class Roster(SparseView):
 
     ALLOW_SELECT = False
 
-    class Selected(Message):
+    class Selected(Spoken["Roster"]):
         """Another session is selected, or (None) there is none left."""
 
         def __init__(self, roster: Roster, key: Hashable | None) -> None:
-            super().__init__()
-            self.roster = roster
+            super().__init__(roster)
             self.key = key
 
-        @property
-        def control(self) -> Roster:
-            return self.roster
-
-    class Opened(Message):
+    class Opened(Spoken["Roster"]):
         """The selected session is to be opened."""
 
         def __init__(self, roster: Roster, key: Hashable) -> None:
-            super().__init__()
-            self.roster = roster
+            super().__init__(roster)
             self.key = key
 
-        @property
-        def control(self) -> Roster:
-            return self.roster
-
-    class Vanished(Message):
+    class Vanished(Spoken["Roster"]):
         """The selected session `key` is no longer shown; `now` is selected instead, by nobody's wish.
 
         Comes before the `Selected` for `now`.
         """
 
         def __init__(self, roster: Roster, key: Hashable, now: Hashable | None) -> None:
-            super().__init__()
-            self.roster = roster
+            super().__init__(roster)
             self.key = key
             self.now = now
-
-        @property
-        def control(self) -> Roster:
-            return self.roster
 
     def __init__(
         self,

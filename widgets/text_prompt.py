@@ -9,7 +9,6 @@ from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
@@ -19,6 +18,7 @@ from widgets.cells import fit, width_of
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import Painted, strip_of
 from widgets.recall import Recall
+from widgets.spoken import Spoken
 
 _SUBMIT = "enter"
 _CANCEL = "escape"
@@ -166,41 +166,26 @@ class TextPrompt(Vertical):
     }
     """
 
-    class Submitted(Message):
+    class Submitted(Spoken["TextPrompt"]):
         """The text was sent off. It is what the operator wrote, line breaks included."""
 
         def __init__(self, prompt: TextPrompt, text: str) -> None:
-            super().__init__()
-            self.prompt = prompt
+            super().__init__(prompt)
             self.text = text
 
-        @property
-        def control(self) -> TextPrompt:
-            return self.prompt
-
-    class Cancelled(Message):
+    class Cancelled(Spoken["TextPrompt"]):
         """Nothing is to be sent. `text` is what had been written."""
 
         def __init__(self, prompt: TextPrompt, text: str) -> None:
-            super().__init__()
-            self.prompt = prompt
+            super().__init__(prompt)
             self.text = text
 
-        @property
-        def control(self) -> TextPrompt:
-            return self.prompt
-
-    class Back(Message):
+    class Back(Spoken["TextPrompt"]):
         """What was asked before is wanted once more. `text` is what had been written; the prompt is still open."""
 
         def __init__(self, prompt: TextPrompt, text: str) -> None:
-            super().__init__()
-            self.prompt = prompt
+            super().__init__(prompt)
             self.text = text
-
-        @property
-        def control(self) -> TextPrompt:
-            return self.prompt
 
     def __init__(
         self,

@@ -9,13 +9,13 @@ from typing import ClassVar, Final
 
 from rich.style import Style
 from textual import events
-from textual.message import Message
 from textual.strip import Strip
 
 from watchfloor.text import Clean
 from widgets.cells import fit, width_of, wrap
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import SparseView, marked, strip_of
+from widgets.spoken import Spoken
 from widgets.tones import Segment
 from widgets.transcript_layout import Laid, lay
 from widgets.transcript_view import TranscriptBlock, TranscriptBlocks
@@ -77,27 +77,11 @@ class Transcript(SparseView):
 
     ALLOW_SELECT = False
 
-    class AtTop(Message):
+    class AtTop(Spoken["Transcript"]):
         """Somebody wants to read on above the first block."""
 
-        def __init__(self, transcript: Transcript) -> None:
-            super().__init__()
-            self.transcript = transcript
-
-        @property
-        def control(self) -> Transcript:
-            return self.transcript
-
-    class Opened(Message):
+    class Opened(Spoken["Transcript"]):
         """A block was opened with the mouse."""
-
-        def __init__(self, transcript: Transcript) -> None:
-            super().__init__()
-            self.transcript = transcript
-
-        @property
-        def control(self) -> Transcript:
-            return self.transcript
 
     def __init__(
         self, blocks: TranscriptBlocks | None = None, *, marks: Marks = UNICODE_MARKS, id: str | None = None

@@ -72,7 +72,7 @@ class Writing(Lookout):
         """Say something about what is written so far."""
         event.stop()
         if self._written is not None:
-            event.box.say(*self._written.changed(event.text))
+            event.control.say(*self._written.changed(event.text))
 
     def on_line_box_submitted(self, event: LineBox.Submitted) -> None:
         """Take the line, or say why not."""
@@ -80,11 +80,11 @@ class Writing(Lookout):
         if self._written is None:
             return
         if problem := self._written.taken(event.text):
-            event.box.say(problem, "attention")
-            if not event.box.note_fits:
+            event.control.say(problem, "attention")
+            if not event.control.note_fits:
                 self.say(problem, "attention", holds=lambda: self.line_open and self._box.text == event.text)
             return
-        event.box.close()
+        event.control.close()
         self._end_line(taken=True)
 
     def on_line_box_cancelled(self, event: LineBox.Cancelled) -> None:

@@ -207,7 +207,7 @@ class Drawer(Vertical):
     @on(TextPrompt.Back)
     def _wanted_back(self, event: TextPrompt.Back) -> None:
         event.stop()
-        if event.prompt.typed:
+        if event.control.typed:
             self._quiet.broken()
         if self._ask is not None and self._ask.back is not None:
             self._keep(event.text)
@@ -234,7 +234,7 @@ class Drawer(Vertical):
     @on(TextPrompt.Cancelled)
     def _left(self, event: TextPrompt.Cancelled) -> None:
         event.stop()
-        if event.prompt.typed:
+        if event.control.typed:
             self._quiet.broken()
         self._keep(event.text)
         self.close()

@@ -258,12 +258,12 @@ class AuditScreen(Page):
         event.stop()
         self._query = event.text
         self._list(first=True)
-        event.box.say(Clean(f"{len(self._rows):,} lines"), "quiet" if len(self._rows) else "attention")
+        event.control.say(Clean(f"{len(self._rows):,} lines"), "quiet" if len(self._rows) else "attention")
 
     def on_line_box_submitted(self, event: LineBox.Submitted) -> None:
         """What is looked for holds on."""
         event.stop()
-        event.box.close()
+        event.control.close()
         self._quiet.broken()
         self.paint()
 

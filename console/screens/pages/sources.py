@@ -238,7 +238,7 @@ class SourcesScreen(Page):
     @on(Listing.Turned)
     def _turned(self, event: Listing.Turned) -> None:
         event.stop()
-        if event.listing.id == "sources":
+        if event.control.id == "sources":
             self._inspects = False
         self._paint_selected(self._clock())
 
