@@ -132,7 +132,9 @@ def typed(error: sqlite3.Error, path: Path) -> StorageError:
         case sqlite3.SQLITE_FULL:
             return StorageFull(f"{path} cannot grow ({error}): make room on its disk")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return StorageInUse(f"{path} is in use by another process: end that one, or name another file")
+            return StorageInUse(
+                f"{path} is in use, by another process or already by this one: end that one, or name another file"
+            )
         case _:
             return StorageError(f"{path} cannot be used: {error}")
 

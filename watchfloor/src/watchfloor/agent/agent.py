@@ -22,7 +22,7 @@ from watchfloor.agent.answers import AnswerOutcome, Response, answer
 from watchfloor.agent.builder import AgentBuilder
 from watchfloor.agent.live import hosted_answer, spawn
 from watchfloor.agent.request import CancelToken, ExecuteRequest
-from watchfloor.agent.runs import RunStream
+from watchfloor.agent.runs import RunStream, cut
 from watchfloor.agent.runtime import Runtime
 from watchfloor.agent.session import Session
 from watchfloor.agent.storage import Persistence, SessionAccess, Storage
@@ -166,6 +166,9 @@ class Agent:
 
     async def execute(self, session: Session, request: ExecuteRequest) -> None:
         """Run with models, provider and skills of the request's; neither instruction nor model of the agent is set."""
+        if not isinstance(request, ExecuteRequest):
+            raise TypeError(f"an ExecuteRequest is executed, not {type(request).__name__}")
+        self._renew(session)
         if request.input is not None:
             self.runtime.runs.check(session)
             session.add_user(sound(request.input))
@@ -174,14 +177,26 @@ class Agent:
         await self._go(session, request, request.events or _nobody)
 
     def _append(self, session: Session, text: str) -> None:
-        self.runtime.runs.check(session)
+        if not isinstance(text, str):
+            raise TypeError(f"a message is a text, not {type(text).__name__}")
         self._apply(session)
         session.add_user(sound(text))
 
     def _apply(self, session: Session) -> None:
+        self._renew(session)
         self.runtime.runs.check(session)
         session.instruction = self.instruction if self.instruction is not None else session.instruction
         session.model = self.model if self.model is not None else session.model
+
+    def _renew(self, session: object) -> None:
+        """Others may have run the session since the caller got it: nothing of that is lost by what is stored now."""
+        runs = self.runtime.runs
+        if not isinstance(session, Session) or session.id in runs.active.running:
+            return
+        stored = runs.stored(session.id)
+        if stored is not None and (stored.updated_at, stored.turns) > (session.updated_at, session.turns):
+            session.take_over(runs.sessions.load_merged(session))
+            cut(session)
 
     def _current(self, session: Session | str) -> Session:
         """What was answered since the caller got the session is in the storage, and in the caller's object from now."""
@@ -225,7 +240,8 @@ class Agent:
         if session_id in runs.active.running:
             raise NotSuspended(f"{session_id!r} still runs: it can be answered once its run is suspended")
         if session.pending is None:
-            raise NotSuspended(f"{session_id!r} waits for no answer: it is {session.state.value}")
+            why = "it was answered, and goes on by `resume`" if session.answers else f"it is {session.state.value}"
+            raise NotSuspended(f"{session_id!r} waits for no answer: {why}")
         outcome = answer(session, response, self.runtime.now())
         runs.sessions.save(session, outcome.grants)
         for grant in outcome.grants:

@@ -14,8 +14,9 @@ from watchfloor.agent.sqlite_storage import SqliteStorage
 from watchfloor.agent.storage import Persistence, Storage
 from watchfloor.agent.tools import ENTER_PLAN, LEAVE_PLAN, Tool
 from watchfloor.agent.turn import AgentTurn
-from watchfloor.errors import Unsupported
+from watchfloor.errors import StorageReadOnly, Unsupported
 from watchfloor.harness.base import AgentHarness
+from watchfloor.harness.calls import taking
 from watchfloor.host.serving.server import Host, wall_clock
 
 if TYPE_CHECKING:
@@ -63,9 +64,11 @@ class AgentBuilder:
         """A function that the agent may call, a coroutine function or one that may block.
 
         `reads`: it changes nothing, and is free in plan mode. `gated`: it is asked for. Raises ValueError for a name
-        that is taken.
+        that is taken, TypeError for what cannot be called.
         """
         if not isinstance(call, Tool):
+            if not callable(call):
+                raise TypeError(f"a tool is a function, not {type(call).__name__}")
             name = name or str(getattr(call, "__name__", type(call).__name__))
             call = Tool(name, call, reads, gated, inspect.getdoc(call) or "")
         if call.name in self._tools or call.name in _OURS:
@@ -74,7 +77,8 @@ class AgentBuilder:
         return self
 
     def function(self, turn: AgentTurn) -> Self:
-        """What thinks: an async function of a `Turn` and its mail, called once for each turn."""
+        """What thinks: an async function of a `Turn` and its mail, called once for each turn. Raises TypeError."""
+        taking(turn, "a Turn", "its mail")
         self._function = turn
         return self
 
@@ -142,7 +146,11 @@ class AgentBuilder:
 
     def _file(self) -> Path:
         folder = self._folder or data_folder()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StorageReadOnly(f"{folder} cannot be made ({why}): name another data_folder") from None
         return folder / FILE
 
 

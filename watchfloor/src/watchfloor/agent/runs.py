@@ -88,6 +88,8 @@ class Runs:
 
     def check(self, session: Session, *, resume: bool = False) -> None:
         """Raises what keeps the session from being run."""
+        if not isinstance(session, Session):
+            raise TypeError(f"a Session is run, not {type(session).__name__}: `agent.open(id)` opens one")
         if self.active.host(session.id) is not None:
             raise SessionBusy(f"{session.id!r} is live: send to it instead")
         if session.id in self.active.running:

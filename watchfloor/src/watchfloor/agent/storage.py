@@ -9,6 +9,7 @@ given is safe from the end of the process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from watchfloor.agent.permissions import Grant
@@ -88,8 +89,14 @@ class Sessions:
             if mine != theirs:
                 break
             same += 1
-        stored.messages += session.messages[same:]
+        known = {message.ref for message in stored.messages}
         stored.refs = max(stored.refs, session.refs)
+        for message in session.messages[same:]:
+            if message.role == "user" and message.ref in known:
+                # Both copies counted on from the same place: what was done for one is not done for the other.
+                stored.refs += 1
+                message = replace(message, ref=f"#{stored.refs}")
+            stored.messages.append(message)
         return stored
 
     def save(self, session: Session, grants: Iterable[Grant] = ()) -> None:

@@ -12,7 +12,7 @@ from watchfloor.agent.session import DEFAULT_MODE, PLAN_MODE
 from watchfloor.agent.tools import ENTER_PLAN, LEAVE_PLAN, RUNS, UNKNOWN, WAITS, Noted, Tool, note, noted, settle
 from watchfloor.errors import NoSuchTool, one_line
 from watchfloor.harness.base import ConversationMessage, MailItem
-from watchfloor.harness.calls import new_id, plain, result_text
+from watchfloor.harness.calls import awaited, new_id, plain, result_text
 from watchfloor.harness.run import ALLOW_ONCE, DENY, Approval, Returned, Run, ToolOutcome
 from watchfloor.protocol.events import ToolCall, ToolResult, ToolStatus
 from watchfloor.protocol.model import Action, Option, Subject
@@ -57,7 +57,8 @@ class Recipe:
         """As an agent function: calls that a turn before it left open are carried out first."""
         turn = Turn(run, self, mail)
         await turn.take_up()
-        return await self.function(turn, mail)
+        returned: Returned = await awaited(self.function, self.function(turn, mail))
+        return returned
 
 
 class Turn(Run):

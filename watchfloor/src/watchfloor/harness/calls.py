@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import json
 import secrets
 import threading
@@ -11,12 +12,37 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from watchfloor.canonical import canonical, stringify_numbers
-from watchfloor.errors import one_line
+from watchfloor.errors import ContractError, one_line
 
 T = TypeVar("T")
 
 MAX_TEXT: Final = 64 * 1024
 """Most characters of a tool's result that become part of its event."""
+
+
+def taking(agent: object, *given: str) -> None:
+    """Raises TypeError where the agent cannot be called with what it is given."""
+    what = " and ".join(given)
+    if not callable(agent):
+        raise TypeError(f"an agent is an async function of {what}, not {type(agent).__name__}")
+    try:
+        signature = inspect.signature(agent)
+    except (TypeError, ValueError):
+        return  # nothing is known of it
+    try:
+        signature.bind(*given)
+    except TypeError:
+        name = getattr(agent, "__name__", type(agent).__name__)
+        raise TypeError(f"{name}{signature} cannot be called with {what}") from None
+
+
+async def awaited(agent: object, returned: object) -> Any:
+    """What the agent returns. Raises ContractError where nothing of it can be awaited."""
+    if not inspect.isawaitable(returned):
+        name = getattr(agent, "__name__", type(agent).__name__)
+        kind = type(returned).__name__
+        raise ContractError(f"{name} returned {kind} at once, and must be an async function: write async def")
+    return await returned
 
 
 def new_id(prefix: str) -> str:

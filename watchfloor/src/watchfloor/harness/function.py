@@ -45,7 +45,7 @@ from watchfloor.harness.base import (
     Wake,
     Withdrawn,
 )
-from watchfloor.harness.calls import sound
+from watchfloor.harness.calls import awaited, sound, taking
 from watchfloor.harness.current import CURRENT
 from watchfloor.harness.desk import AttemptRecord, Desk, remember_mail
 from watchfloor.harness.run import AgentFunction, Answer, Approval, Returned, Run, ToolOutcome
@@ -103,6 +103,8 @@ class FunctionHarness:
     function has to end once it was told to. `model`: the label of the model that the agent works with until operators
     choose another one (`run.model`). `compact`: puts a conversation into fewer words, for operators who ask for that.
 
+    Raises TypeError for what cannot be called so.
+
     An exception that escapes fails the attempt: consoles are told its one line, and its traceback goes to the logger
     `watchfloor.harness.function`, which prints nothing unless the program configures logging.
     """
@@ -118,6 +120,7 @@ class FunctionHarness:
         model: str | None = None,
         compact: Compact | None = None,
     ) -> None:
+        taking(agent, "a Run", "its mail")
         self._agent = agent
         self._model = model
         self._compact = compact
@@ -269,12 +272,12 @@ class FunctionSession:
         try:
             # Not earlier: a task that is cancelled before it runs would never get here, and nobody would report.
             turn.steps.begin()
-            returned = await self._agent(run := Run(turn.desk), mail)
+            returned = await awaited(self._agent, self._agent(run := Run(turn.desk), mail))
             # Mail that a boundary inside of the last call brought has joined this turn.
             while turn.ending is _Ending.NONE and (rest := turn.desk.take_steered()):
                 if isinstance(returned, str):
                     turn.desk.speak(returned)
-                returned = await self._agent(run, rest)
+                returned = await awaited(self._agent, self._agent(run, rest))
         except (Exception, asyncio.CancelledError, SystemExit) as raised:
             error = raised
         turn.steps.close(StaleTarget, f"turn {turn.desk.turn} is over")

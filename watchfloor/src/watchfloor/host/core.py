@@ -23,7 +23,7 @@ from watchfloor.host.clients.news import News
 from watchfloor.host.clients.presence import Presence
 from watchfloor.host.clients.queries import Queries
 from watchfloor.host.clients.reception import Reception, about_of
-from watchfloor.host.clients.roster import SLOW_MS, Entry, Roster, supported
+from watchfloor.host.clients.roster import SLOW_MS, Entry, NoSuchSession, Roster, supported
 from watchfloor.host.effects import (
     Ask,
     Close,
@@ -163,7 +163,7 @@ class HostCore:
         """Raises KeyError for a session that is not there, or that this host runs itself."""
         core = self._entry(session).core
         if not isinstance(core, MirrorSession):
-            raise KeyError(session)
+            raise NoSuchSession(session)
         return core
 
     def traits(self, session: str) -> Traits:
@@ -217,14 +217,11 @@ class HostCore:
         """Raises KeyError for a session that is not there, or that a foreign system runs."""
         core = self._entry(session).core
         if not isinstance(core, SessionCore):
-            raise KeyError(session)
+            raise NoSuchSession(session)
         return core
 
     def _entry(self, session: str) -> Entry:
-        entry = self.roster.get(session)
-        if entry is None:
-            raise KeyError(session)
-        return entry
+        return self.roster.entry(session)
 
     def apply(self, effects: Iterable[SessionEffect]) -> list[HostEffect]:
         """Take in what a session did; clients hear of it with the next flush. Returns what the shell must do."""

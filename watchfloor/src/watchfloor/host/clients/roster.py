@@ -29,6 +29,13 @@ _DEFAULTS: Final = {name: field.default for name, field in Summary.model_fields.
 SLOW: Final = frozenset({"head", "usage", "last"})
 
 
+class NoSuchSession(KeyError):
+    """The host has no session of this id, or another process runs it and it is asked for as the host's own."""
+
+    def __str__(self) -> str:
+        return f"this host runs no session {self.args[0]!r}"
+
+
 @dataclass(slots=True)
 class Entry:
     """A session and what its clients have not been told yet."""
@@ -102,8 +109,11 @@ class Roster:
         return self._entries.get(session)
 
     def entry(self, session: str) -> Entry:
-        """Raises KeyError where there is no such session."""
-        return self._entries[session]
+        """Raises NoSuchSession, a KeyError."""
+        entry = self._entries.get(session)
+        if entry is None:
+            raise NoSuchSession(session)
+        return entry
 
     def add(self, core: HostedSession, traits: Traits, fixed: Mapping[str, object]) -> Entry:
         profile = self.profile(core.capabilities, traits)

@@ -58,8 +58,9 @@ class Adding(ABC):
         A session that the log knows by its id comes back as it was, and nothing is sent or started: a turn that ran
         when the host ended is suspended, until `resume` takes it up with the same mail.
 
-        Raises ValueError where the id is taken.
+        Raises ValueError where the id is taken, TypeError for what is no harness.
         """
+        _no_other(harness)
         session = id if id is not None else self._core.roster.free_id(name)
         fixed: dict[str, object] = {"name": name, "parent": parent, "labels": dict(labels or {}), "cwd": cwd}
         self._make_room(session)
@@ -174,3 +175,15 @@ class Adding(ABC):
             model=fork.model,
             start=False,
         )
+
+
+def _no_other(harness: object) -> None:
+    """Raises TypeError for what is no harness, with what was probably meant."""
+    if not isinstance(harness, type) and hasattr(harness, "capabilities") and hasattr(harness, "starts_itself"):
+        return
+    name = getattr(harness, "__name__", type(harness).__name__)
+    if isinstance(harness, type):
+        raise TypeError(f"a harness is added, not its class: {name}(...)")
+    if hasattr(harness, "capabilities"):
+        raise TypeError(f"{name} has no `starts_itself`: a harness of the smaller seam is added as Streamed(...)")
+    raise TypeError(f"a harness is added, not {name}: FunctionHarness({name}) makes one of an async function")

@@ -147,6 +147,8 @@ class LiveAgent:
 
     def send(self, text: str, *, reply_to: str | None = None, priority: Priority = Priority.NORMAL) -> LiveMessage:
         """Send it a message; never waits."""
+        if not text.strip():
+            raise NotPossible("send: there is no text")
         handled = self._do(DoSend(text=text, priority=priority, reply_to=reply_to))
         return self.message(str(handled.info["ref"]))
 
@@ -173,6 +175,8 @@ class LiveAgent:
     def reseed(self, conversation: Snapshot | Sequence[ConversationMessage]) -> None:
         """Replace what it remembers. A suspended turn is given up."""
         seed = conversation.messages if isinstance(conversation, Snapshot) else tuple(conversation)
+        if any(not isinstance(message, ConversationMessage) for message in seed):
+            raise TypeError("a conversation is a Snapshot, or ConversationMessages")
         if not isinstance(conversation, Snapshot) or conversation.handle != self._handle:
             # The refs of another session's messages would pass for those of our own.
             seed = tuple(replace(message, ref=None) if message.role == "user" else message for message in seed)
@@ -187,6 +191,8 @@ class LiveAgent:
 
     def budget(self, *, tokens: int | None = None, turns: int | None = None) -> None:
         """Limit what the attempt may use. Used up it is suspended; raised, `resume` goes on."""
+        if min(tokens or 0, turns or 0) < 0:
+            raise NotPossible("budget: what may be used is no less than 0")
         self._do(DoBudget(tokens=tokens, turns=turns))
 
     async def wait(self) -> Lifecycle:
