@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.agent.kit import Writer, built, says, writes
 from watchfloor import Agent, ExecuteRequest, FunctionHarness, Host, MailItem, NotSuspended, Run
-from watchfloor.errors import NotPossible, StorageInUse, StorageReadOnly
+from watchfloor.errors import NotPossible, StorageInUse, StorageReadOnly, WatchfloorError
 from watchfloor.words import Lifecycle
 
 
@@ -31,6 +31,7 @@ class Smaller:
 
 
 WRONG: Any = {"nothing": takes_nothing, "none": None, "text": "x", "function": echo, "class": FunctionHarness}
+WRONG |= {"number": 5, "tokens": {"secret": "ann"}}
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,8 @@ WRONG: Any = {"nothing": takes_nothing, "none": None, "text": "x", "function": e
         (lambda: Agent.builder().tool(WRONG["text"]), "a tool is a function, not str"),
         (lambda: Host().add(WRONG["function"], name="x"), r"FunctionHarness\(echo\) makes one of an async function"),
         (lambda: Host().add(WRONG["class"], name="x"), r"not its class: FunctionHarness\(\.\.\.\)"),
+        (lambda: Host().add(FunctionHarness(echo), name="x", text=WRONG["number"]), "a message is a text, not int"),
+        (lambda: Host(tokens=WRONG["tokens"]), r"whom they admit: \{token: Principal\("),
         (lambda: Host().add(Smaller(), name="x"), r"smaller seam is added as Streamed\(\.\.\.\)"),  # type: ignore[arg-type]
     ],
 )
@@ -58,6 +61,22 @@ async def test_a_function_that_is_not_async_says_so() -> None:
         assert (
             core.error == "ContractError: at_once returned str at once, and must be an async function: write async def"
         )
+
+
+async def test_options_that_cannot_be_told_apart_are_asked_of_nobody() -> None:
+    async def asks(run: Run, mail: tuple[MailItem, ...]) -> str:
+        return str(await run.ask("Which?", options=["red", "blue", "red"]))
+
+    async with Host() as host:
+        core = await host.wait(host.add(FunctionHarness(asks), name="x", text="go"))
+        assert "two of the options are 'red'" in str(core.error)
+
+
+async def test_nothing_is_added_to_a_host_that_has_ended() -> None:
+    async with Host() as host:
+        pass
+    with pytest.raises(WatchfloorError, match="the host has ended"):
+        host.add(FunctionHarness(echo), name="x", text="go")
 
 
 async def test_a_session_that_is_not_there_is_named() -> None:

@@ -8,7 +8,7 @@ import inspect
 import json
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from watchfloor.canonical import canonical, stringify_numbers
@@ -43,6 +43,13 @@ async def awaited(agent: object, returned: object) -> Any:
         kind = type(returned).__name__
         raise ContractError(f"{name} returned {kind} at once, and must be an async function: write async def")
     return await returned
+
+
+def distinct(what: str, names: Sequence[str]) -> None:
+    """Raises ValueError where two of them are the same."""
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise ValueError(f"two of the {what} are {twice!r}: an answer could not say which is meant")
 
 
 def new_id(prefix: str) -> str:

@@ -20,7 +20,7 @@ from watchfloor.harness.base import (
     SessionPort,
     Withdrawn,
 )
-from watchfloor.harness.calls import in_thread, result_text, sound
+from watchfloor.harness.calls import distinct, in_thread, result_text, sound
 from watchfloor.harness.steps import Steps
 from watchfloor.protocol.events import Event, Message, ToolCall, ToolResult, ToolStatus
 from watchfloor.protocol.model import Action, Capabilities, RequestModel, Subject, Usage
@@ -123,6 +123,8 @@ class Desk:
 
     async def request(self, subject: Subject, about: str | None) -> Decided | Withdrawn:
         """Open a request and wait for its end. It is withdrawn where the agent stops waiting."""
+        distinct("options", [option.id for option in subject.options])
+        distinct("fields", [one.name for one in subject.fields])
         end = self.steps.expect(subject.id)
         try:
             self.port.ask(

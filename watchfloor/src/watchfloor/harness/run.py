@@ -246,7 +246,8 @@ class Run:
         fields: Sequence[FormField] = (),
     ) -> Answer:
         """Ask the operators a question: by options, in words (`free_text`; so it is where nothing else is given),
-        or by a form of `fields`. Raises CapabilityNotSupported where questions are not advertised.
+        or by a form of `fields`. Raises CapabilityNotSupported where questions are not advertised, ValueError for two
+        options, or two fields, that nobody could tell apart.
         """
         choices = tuple(o if isinstance(o, Choice) else Choice(value=sound(o), label=sound(o)) for o in options)
         words = not (choices or fields) if free_text is None else free_text

@@ -30,6 +30,8 @@ class Principals:
     def __init__(self, tokens: Mapping[str, Principal] | None = None) -> None:
         self._tokens = {token.encode(): principal for token, principal in (tokens or {}).items()}
         self._minted: dict[bytes, Principal] = {}
+        if any(not isinstance(principal, Principal) for principal in self._tokens.values()):
+            raise TypeError('tokens are given with whom they admit: {token: Principal("ann")}')
         if b"" in self._tokens:
             raise ValueError("an empty token would let everybody in")
 

@@ -29,6 +29,7 @@ class Adding(ABC):
 
     _core: HostCore
     _runner: Runner
+    _closed: bool
 
     @abstractmethod
     def now(self) -> int: ...
@@ -58,9 +59,14 @@ class Adding(ABC):
         A session that the log knows by its id comes back as it was, and nothing is sent or started: a turn that ran
         when the host ended is suspended, until `resume` takes it up with the same mail.
 
-        Raises ValueError where the id is taken, TypeError for what is no harness.
+        Raises ValueError where the id is taken, TypeError for what is no harness,
+        WatchfloorError once the host has ended.
         """
         _no_other(harness)
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"a message is a text, not {type(text).__name__}")
+        if self._closed:
+            raise WatchfloorError("the host has ended: nothing can be added to it any more")
         session = id if id is not None else self._core.roster.free_id(name)
         fixed: dict[str, object] = {"name": name, "parent": parent, "labels": dict(labels or {}), "cwd": cwd}
         self._make_room(session)

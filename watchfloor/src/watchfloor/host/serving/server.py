@@ -156,8 +156,10 @@ class Host(Adding, Waits):
     def send(self, session: str, text: str, *, by: str | None = None) -> str:
         """Send a session a message, whatever it advertises, in the host's own name or `by` somebody; returns its ref.
 
-        Raises KeyError where there is no such session.
+        Raises KeyError where there is no such session, TypeError for what is no text.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"a message is a text, not {type(text).__name__}")
         handled = self._core.session(session).send(text, by or self._core.info.name, self.now())
         self.perform(self._core.apply(handled.effects))
         return str(handled.info["ref"])
