@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from console.config import text_of
 from console.files import expanded
+from console.places import text_of
 from console.toml_reader import TomlReader, toml
 from themes.lines import Key
 from watchfloor.errors import ConfigError

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from console import kept_view
 from console.app import Watchfloor
 from console.audit import Audit
-from console.config import config_path, state_folder
 from console.journal.journal import JOURNAL, Journal
 from console.journal.records import Retention
+from console.places import config_path, state_folder
 from console.terminal.driver import TerminalDriver
 from console.terminal.lifeline import Lifeline
 

@@ -12,8 +12,8 @@ from console.audit_book import Telling
 from console.auditing import check, entries, figures, files, heads
 from console.cli import out
 from console.cli.exits import OK, USAGE, Fail
-from console.config import state_folder
 from console.files import expanded, read
+from console.places import state_folder
 from watchfloor.text import Clean, clean_line, since
 
 BROKEN = USAGE

@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
-from console.config import Config, SourceConfig, config_path, read_into, text_of, url_fault
+from console.config import Config, SourceConfig, read_into, url_fault
 from console.looks import themes_folder
+from console.places import config_path, text_of
 from console.toml_reader import TomlReader
 from watchfloor.errors import ConfigError
 

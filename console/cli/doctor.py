@@ -22,7 +22,8 @@ from console.cli import logs, out
 from console.cli.checking import Checked, checked
 from console.cli.exits import OK, USAGE
 from console.cli.targets import known, local_places, operator
-from console.config import STILL, Config, config_path, state_folder
+from console.config import STILL, Config
+from console.places import config_path, state_folder
 from console.version import VERSION
 from watchfloor import runtime
 from watchfloor.errors import ConfigError, StorageError, WatchfloorError

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from console.cli import out
 from console.cli.exits import OK, USAGE, Fail
-from console.config import load, state_folder
+from console.config import load
 from console.files import expanded
 from console.journal.journal import JOURNAL
+from console.places import state_folder
 from watchfloor.errors import StorageError
 from watchfloor.text import Clean, clean_line
 

@@ -15,10 +15,11 @@ from console.audit import Audit
 from console.cli import logs
 from console.cli.exits import Fail, Usage
 from console.cli.targets import named, operator
-from console.config import load, state_folder
+from console.config import load
 from console.fleet.facts import SessionKey
 from console.fleet.state import Session, Source
 from console.hub import Hub
+from console.places import state_folder
 from watchfloor.connector import Record
 from watchfloor.errors import Denied, Unreachable
 from watchfloor.text import Clean, clean_line

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from console.config import state_folder
+from console.places import state_folder
 from watchfloor.errors import ConfigError
 from watchfloor.text import clean, redact
 

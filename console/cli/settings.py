@@ -8,7 +8,8 @@ from pathlib import Path
 
 from console.cli import out
 from console.cli.exits import OK, USAGE, Fail
-from console.config import TEMPLATE, config_path
+from console.config import TEMPLATE
+from console.places import config_path
 from watchfloor.errors import ConfigError
 from watchfloor.text import clean_line
 

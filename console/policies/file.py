@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any, Final
 
-from console.config import config_path, text_of
 from console.fleet.decisions.risk.model import RULES, RiskKind
+from console.places import config_path, text_of
 from console.policies.rules import Does, Policy
 from console.toml_reader import TomlReader, near, short, toml
 from themes.lines import Key, line_of

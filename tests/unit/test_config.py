@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from console import config
-from console.config import Config, SourceConfig, load, parse, read_token, text_of
+from console import config, places
+from console.config import Config, SourceConfig, load, parse, read_token
+from console.places import text_of
 from watchfloor.errors import ConfigError
 
 WHERE = Path("/etc/config.toml")
@@ -189,10 +190,10 @@ def test_relative_folders_of_the_environment_are_ignored(tmp_path: Path, monkeyp
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", "here")
     monkeypatch.setenv("XDG_STATE_HOME", "there")
-    assert config.config_path() == tmp_path / ".config" / "watchfloor" / "config.toml"
-    assert config.state_folder() == tmp_path / ".local" / "state" / "watchfloor"
+    assert places.config_path() == tmp_path / ".config" / "watchfloor" / "config.toml"
+    assert places.state_folder() == tmp_path / ".local" / "state" / "watchfloor"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert config.state_folder() == tmp_path / "state" / "watchfloor"
+    assert places.state_folder() == tmp_path / "state" / "watchfloor"
 
 
 @pytest.mark.parametrize(

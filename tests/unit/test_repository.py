@@ -6,6 +6,7 @@ import ast
 import re
 import shutil
 import subprocess
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -113,14 +114,33 @@ def test_tracked_files_name_no_registry_and_no_path_of_a_machine() -> None:
     assert found == []
 
 
-def test_the_drawing_of_the_house_shows_every_part_of_it() -> None:
+def drawings() -> tuple[str, str]:
+    """The library and the console as `CONTRIBUTING.md` draws them."""
     drawing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("```")[1]
     library, console = drawing.split("\nconsole/")
+    return library, console
+
+
+def test_the_drawing_of_the_house_shows_every_part_of_it() -> None:
+    library, console = drawings()
     for place, drawn in ((ROOT / "watchfloor/src/watchfloor", library), (ROOT / "console", console)):
         shown = {part.removesuffix("/") for line in drawn.splitlines() for part in re.split(r"  +", line)}
         parts = {path.relative_to(place).parts[0] for path in tracked_files() if path.is_relative_to(place)}
         modules = {part.removesuffix(".py") for part in parts - {"__init__.py", "py.typed"}}
         assert modules - shown == set()
+
+
+def test_the_house_is_drawn_from_its_upper_layers_to_its_lower_ones() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    layers = {contract["id"]: contract["layers"] for contract in contracts if contract["type"] == "layers"}
+    for id, drawn in zip(("library-layers", "console-layers"), drawings(), strict=True):
+        place = {name: at for at, layer in enumerate(layers[id]) for name in re.findall(r"\w+", layer)}
+        lines = [line for line in drawn.splitlines()[1:] if re.match(r"    \w", line)]
+        names = [part.removesuffix("/") for line in lines for part in re.split(r"  +", line)]
+        order = [place[name] for name in names if name in place]
+        assert len(order) == len(place)
+        assert order == sorted(order)
 
 
 @pytest.mark.parametrize("text", ["https://" + "pypi" + ".org/simple", "see /" + "work/shared/x", "../" + "shared/x"])
