@@ -109,7 +109,20 @@ def _field(field: CardField) -> FieldText:
 # ------------------------------------------------------------------ the body
 
 
+class Body(NamedTuple):
+    """The lines of the body. `ends`: the places of those with which the exact text of something that is decided about
+    ends, in their order: what stands below it is as long as others want."""
+
+    lines: list[Line]
+    ends: tuple[int, ...]
+
+
 def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
+    """The lines of the body alone."""
+    return lay_body(content, width, marks).lines
+
+
+def lay_body(content: Content, width: int, marks: Marks) -> Body:
     """The body: exact actions first, then what is asked, risks, the agent's own words."""
     writer = _Body(width - TEXT_AT, marks)
     actions, fields, unknown, strange = content.subject
@@ -149,12 +162,13 @@ def body_lines(content: Content, width: int, marks: Marks) -> list[Line]:
     if content.whose and len(wrap(content.whose, width - 2)) > _TITLE_LINES[0]:
         writer.gap()
         writer.outside("whose", (content.whose,), "tone-plain")
-    return writer.lines
+    return Body(writer.lines, tuple(dict.fromkeys(writer.ends)))
 
 
 class _Body:
     def __init__(self, room: int, marks: Marks) -> None:
         self.lines: list[Line] = []
+        self.ends: list[int] = []
         self._room = room
         self._marks = marks
 
@@ -168,6 +182,8 @@ class _Body:
             for at, piece in enumerate(chop(text, self._room)):
                 self._add(label, self._marks.bar if at == 0 else self._marks.bar_more, piece, part)
                 label = ""
+        if part == "exact" and texts:
+            self.ends.append(len(self.lines) - 1)
 
     def exact(self, label: str, texts: Sequence[str], flagged: Sequence[FlagText]) -> None:
         """The same for what is decided about, with strokes below each place that is risky, so that it is told by form
@@ -176,27 +192,31 @@ class _Body:
         for flag in flagged:
             by_line.setdefault(flag.line, []).append(flag)
         why = [flag for flag in flagged if flag.reason]
-        number = 0
+        number, end = 0, 0
         for at, text in enumerate(texts):
             places: list[_Place] = []
             for flag in by_line.get(at, ()):
                 number += bool(flag.reason)
                 places.append(_Place(_cells(text, flag.start), _cells(text, flag.end), number, flag.tone))
             if places:
-                self._flagged(label, text, places, why)
+                end = self._flagged(label, text, places, why)
             else:
                 self.outside(label, (text,), "exact")
+                end = self.ends.pop()
             label = ""
+        self.ends.append(end)
         if len(why) > 1:
             for at, flag in enumerate(why, 1):
                 self.own("", f"{at}  {flag.reason}", f"tone-{flag.tone}")
 
-    def _flagged(self, label: str, text: str, places: Sequence[_Place], why: Sequence[FlagText]) -> None:
-        begin = 0
+    def _flagged(self, label: str, text: str, places: Sequence[_Place], why: Sequence[FlagText]) -> int:
+        """Write one line of the text; returns the place of its end."""
+        begin, last = 0, len(self.lines)
         for at, piece in enumerate(chop(text, self._room)):
             end = begin + width_of(piece)
             here = [place.within(begin, end) for place in places if place.start < end and place.end > begin]
             bar = self._marks.bar if at == 0 else self._marks.bar_more
+            last = len(self.lines)
             self._add_parts(label, bar, _parts(piece, here, "exact", RISKY))
             label = ""
             if not here:
@@ -212,6 +232,7 @@ class _Body:
             begin = end
         if len(why) == 1:
             self.own("", why[0].reason, f"tone-{why[0].tone}")
+        return last
 
     def prose(self, label: str, texts: Sequence[str], part: str) -> None:
         """Words of an agent, wrapped at blanks."""

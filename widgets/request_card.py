@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final
 
 from rich.style import Style
@@ -20,6 +20,7 @@ from widgets.card_layout import (
     body_lines,
     content_of,
     ending_lines,
+    lay_body,
     option_lines,
     rule_line,
     state_lines,
@@ -40,7 +41,8 @@ _Identity = tuple[Hashable, str, Subject]
 class RequestCard(LineView):
     """One request. Title and options stay in place while the body scrolls between them.
 
-    `end_seen` turns true when the last line of the body stood on the screen, whole and uncovered.
+    `end_seen` turns true when the last line of the body stood on the screen, whole and uncovered,
+    and so did the end of each exact text in it, however much stands below.
     On a card too low for title, options and three lines of body everything scrolls together, and
     the last line is that of the options.
     """
@@ -152,12 +154,16 @@ class RequestCard(LineView):
         self._identity: _Identity | None = None
         self._begin_seen = False
         self._end_seen = False
+        self._bottom_seen = False
+        self._ends: tuple[int, ...] = ()  # places in the body at which an exact text ends
+        self._unseen: set[int] = set()  # those of them that have not been on the screen
         self._tallest: tuple[Hashable, int, int] = (None, 0, 0)  # of this request, at this width: lines
         self._wrapped: tuple[Content, int] | None = None
         self._body: list[Line] = []
         self._head: list[Line] = []  # fixed above
         self._scrolled: list[Line] = []
         self._foot: list[Line] = []  # fixed below
+        self._below = 0  # lines that scroll below the body
         self._place = False  # does the last fixed line say what part is shown?
 
     # -------------------------------------------------------------- what it shows
@@ -204,7 +210,8 @@ class RequestCard(LineView):
         identity = None if card is None or content is None else (card.key, card.digest, content.subject)
         if identity != self._identity:
             self._identity = identity
-            self._begin_seen = self._end_seen = False
+            self._begin_seen = self._end_seen = self._bottom_seen = False
+            self._unseen = set(self._ends)
             self.jump(0)
         self._arrange(content)
 
@@ -221,8 +228,12 @@ class RequestCard(LineView):
         self._head, self._scrolled, self._foot, self._place = [], [], [], False
         if card is not None and content is not None and width and height:
             if self._wrapped != (content, width):
-                self._body = body_lines(content, width, self._marks)
+                before = self._wrapped
+                self._body, self._ends = lay_body(content, width, self._marks)
                 self._wrapped = (content, width)
+                if before is None or before[1] != width or before[0].subject != content.subject:
+                    # Other lines: of the ones before nobody can say which of these they are.
+                    self._unseen = set(self._ends)
             choices = option_lines(card.options, width) if card.open else ending_lines(card, width)
             head = title_lines(card, width, self._marks)
             foot = [rule_line(width, self._marks), *choices, *state_lines(card, width)]
@@ -236,7 +247,7 @@ class RequestCard(LineView):
             elif room - 1 >= _BODY_LEAST:
                 self._head, self._scrolled, self._foot, self._place = head, self._body, foot, True
             else:
-                self._scrolled, self._place = [*head, *self._body, *foot], True
+                self._scrolled, self._place, self._below = [*head, *self._body, *foot], True, len(foot)
         self.set_extent(len(self._head) + len(self._scrolled) + len(self._foot) + self._place)
         self.refresh()
 
@@ -312,11 +323,33 @@ class RequestCard(LineView):
         strips = super().render_lines(crop)
         if self._identity is not None and self._scrolled and not (self._begin_seen and self._end_seen):
             begin = self._visible_line(0, crop)
-            end = self._visible_line(len(self._scrolled) - 1, crop)
-            if begin is not None or end is not None:
+            bottom = self._visible_line(len(self._scrolled) - 1, crop)
+            ends = [
+                (at, y) for at in self._in_window() if (y := self._visible_line(at + self._above, crop)) is not None
+            ]
+            if begin is not None or bottom is not None or ends:
                 # The frame is not on the terminal yet.
-                self.call_after_refresh(self._confirm, self._identity, begin, end)
+                self.call_after_refresh(self._confirm, self._identity, begin, bottom, (self._ends, ends))
         return strips
+
+    @property
+    def _above(self) -> int:
+        """Lines that scroll above the body."""
+        return 0 if self._head or not self._scrolled else len(self._scrolled) - len(self._body) - self._below
+
+    def _in_window(self) -> list[int]:
+        """Those ends of exact texts in sight that have not been seen."""
+        first = self.scroll_offset.y - self._above
+        return [at for at in self._unseen if first <= at < first + self._window]
+
+    @property
+    def next_end(self) -> int:
+        """Where to scroll to for the end: that of the first exact text of which it was not seen, else the last line."""
+        left = min(self._unseen, default=None)
+        if self._end_seen or left is None:
+            return self.max_scroll_y
+        at = left + self._above
+        return self.max_scroll_y if at >= self.max_scroll_y else max(0, at - self._window + 1)
 
     def _visible_line(self, index: int, crop: Region) -> int | None:
         """The line of the widget's content where a scrolled line is in full width within `crop`."""
@@ -327,14 +360,23 @@ class RequestCard(LineView):
         line = Region(self.gutter.left, self.gutter.top + y, self.line_width, 1)
         return y if crop.contains_region(line) else None
 
-    def _confirm(self, identity: _Identity, begin: int | None, end: int | None) -> None:
+    def _confirm(
+        self,
+        identity: _Identity,
+        begin: int | None,
+        bottom: int | None,
+        ends: tuple[tuple[int, ...], Sequence[tuple[int, int]]],
+    ) -> None:
         if identity != self._identity or not self.screen.is_active:
             return
         key, digest, _ = identity
         if begin is not None and not self._begin_seen and self._uncovered(begin):
             self._begin_seen = True
             self.post_message(self.Shown(self, key, digest))
-        if end is not None and not self._end_seen and self._uncovered(end):
+        if ends[0] == self._ends:
+            self._unseen.difference_update(at for at, y in ends[1] if self._uncovered(y))
+        self._bottom_seen = self._bottom_seen or (bottom is not None and self._uncovered(bottom))
+        if not self._end_seen and self._bottom_seen and not self._unseen:
             self._end_seen = True
             self.post_message(self.EndSeen(self, key, digest))
             self.refresh()

@@ -60,7 +60,7 @@ async def test_approving_executes_the_call_and_the_trail_says_so(host: Host, tmp
         await console.press("a")
         await console.until(lambda: (tmp_path / "done").exists(), "the file appears")
         await console.until(lambda: "effect seen: the call" in console.trail, "the effect is shown")
-        assert console.trail.startswith("approve: sent ")
+        await console.until(lambda: console.trail.startswith("approve: sent "), "it has left")
         assert "acknowledged" in console.trail
         assert "approved by ann" in "\n".join(_lines(console))
 

@@ -456,7 +456,7 @@ async def test_a_command_of_100_000_characters_is_decided_only_once_its_end_was_
         await desk.press("enter", "a", "space", "a")
         assert desk.sent == []
         assert "end" in desk.said
-        await desk.press("end", "a")
+        await desk.press("end", "end", "a")
         assert desk.sent == [("r1", "yes")]
 
 

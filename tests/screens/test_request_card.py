@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -40,6 +41,78 @@ def ended(card: RequestCard) -> bool:
 
 def rule_at(card: RequestCard) -> int:
     return next(y for y, text in enumerate(lines(card)) if text and set(text) == {"─"})
+
+
+# ---------------------------------------------------------------- the end of what is run
+
+
+HIDING: dict[str, dict[str, Any]] = {
+    "a long description": {"description": [Clean(f"word {n}") for n in range(40)]},
+    "many flags": {"flags": [(Clean(f"doubt {n}"), "attention") for n in range(40)]},
+    "a long folder": {},
+    "members that are not known": {"strange": Clean("40 members"), "unknown": [Clean(f"m{n} = 1") for n in range(40)]},
+}
+
+
+@pytest.mark.parametrize("below", HIDING)
+async def test_the_end_of_an_action_is_seen_however_much_stands_below_it(below: str) -> None:
+    script = tuple(Clean(f"step {n}") for n in range(60))
+    folder = Clean("/srv/" + "deep/" * 400) if below == "a long folder" else Clean("/srv")
+    card = RequestCard(replace(Card(), actions=(Action(lines=script, cwd=folder),), **HIDING[below]))
+    app = Bench(card)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        card.jump(card.max_scroll_y)
+        await pilot.pause()
+        await pilot.pause()
+        assert not any("step 59" in text for text in lines(card))
+        assert not ended(card)
+        card.jump(card.next_end)
+        await pilot.pause()
+        await pilot.pause()
+        assert any("step 59" in text for text in lines(card))
+        while not ended(card) and card.next_end != card.scroll_offset.y:
+            card.jump(card.next_end)
+            await pilot.pause()
+            await pilot.pause()
+        assert ended(card)
+        assert card.next_end == card.max_scroll_y
+
+
+async def test_of_several_actions_the_end_of_each_is_seen() -> None:
+    actions = [Action(lines=tuple(Clean(f"{name} {n}") for n in range(30))) for name in ("one", "two", "three")]
+    card = RequestCard(replace(Card(), actions=tuple(actions)))
+    async with Bench(card).run_test(size=(80, 24)) as pilot:
+        seen: list[str] = []
+        for _ in range(4):
+            if ended(card):
+                break
+            card.jump(card.next_end)
+            await pilot.pause()
+            await pilot.pause()
+            seen += [text for text in lines(card) if text.endswith(" 29")]
+        assert [text.split()[-2] for text in seen][:3] == ["one", "two", "three"]
+        assert ended(card)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (80, 10), (40, 12)])
+async def test_places_of_risks_and_strokes_do_not_hide_where_a_text_ends(size: tuple[int, int]) -> None:
+    text = Clean("echo " + "harmless " * 200 + "; rm -rf ~/work")
+    at = text.index("rm -rf")
+    flags = [Flagged(0, at + n, at + n + 2, Clean(f"reason {n}"), "failed") for n in range(0, 12, 3)]
+    card = RequestCard(replace(Card(), actions=(Action(lines=(text,), flagged=tuple(flags)),)))
+    async with Bench(card).run_test(size=size) as pilot:
+        for _ in range(12):
+            if ended(card):
+                break
+            card.jump(card.next_end)
+            await pilot.pause()
+            await pilot.pause()
+            if "work" in "".join(lines(card)):
+                break
+        else:
+            raise AssertionError("its end never came")
+        assert "~/work" in "".join(text.strip().removeprefix("┊ ") for text in lines(card))
 
 
 # ---------------------------------------------------------------- what stands where

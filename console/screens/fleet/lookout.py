@@ -195,6 +195,8 @@ class Lookout(Screen[None]):
             self._moved()
         elif isinstance(pane, EventLog):
             pane.select(len(pane.lines) if last else 0)
+        elif isinstance(pane, RequestCard) and last:
+            pane.jump(pane.next_end)
         else:
             pane.jump(pane.max_scroll_y if last else 0)
 
