@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
@@ -14,11 +16,9 @@ from watchfloor.text import Clean, clean_line
 from widgets.cells import fit, width_of
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import Painted, strip_of
+from widgets.sealed_line import CANCEL, SUBMIT, SealedLine
 from widgets.spoken import Spoken
 from widgets.tones import Tone
-
-_SUBMIT = "enter"
-_CANCEL = "escape"
 
 
 class _Said(Painted):
@@ -61,31 +61,13 @@ class _Said(Painted):
         return strip_of(parts, width, self.paint(""))
 
 
-class _Line(Input):
-    """The line itself. `sealed`: ended; what was typed behind that in the same breath is nobody's."""
+class _Line(SealedLine):
+    """The line itself, which stays until whoever asked takes it."""
 
-    sealed = False
-    typed = False
+    SEALED_BY: ClassVar[frozenset[str]] = frozenset({CANCEL})
 
-    async def on_key(self, event: events.Key) -> None:
-        if self.sealed:
-            event.stop()
-            event.prevent_default()
-        elif event.key in (_SUBMIT, _CANCEL):
-            event.prevent_default()
-            self.sealed = event.key == _CANCEL
-        else:
-            self.typed = True
-
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        event.prevent_default()
-        self.typed = True
-        first_line = clean_line(event.text.replace("\r", "\n").split("\n", 1)[0])
-        if self.selection.is_empty:
-            self.insert_text_at_cursor(first_line)
-        else:
-            self.replace(first_line, *self.selection)
+    def first_line(self, text: str) -> Clean:
+        return clean_line(text)
 
 
 class LineBox(Horizontal):
@@ -201,10 +183,10 @@ class LineBox(Horizontal):
     async def on_key(self, event: events.Key) -> None:
         """Take every key that the line did not write down; none goes further up."""
         event.stop()
-        if event.key == _SUBMIT:
+        if event.key == SUBMIT:
             self._told = self.text
             self.post_message(self.Submitted(self, self.text))
-        elif event.key == _CANCEL:
+        elif event.key == CANCEL:
             self.close()
             self.post_message(self.Cancelled(self))
         else:

@@ -11,17 +11,16 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from watchfloor.text import Clean, clean
 from widgets.cells import fit, width_of
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import Painted, strip_of
 from widgets.recall import Recall
+from widgets.sealed_line import CANCEL, SUBMIT, SealedLine
 from widgets.spoken import Spoken
 
-_SUBMIT = "enter"
-_CANCEL = "escape"
 _BACK = "shift+tab"
 _STEPS: Final = {"up": -1, "down": 1}
 _NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
@@ -90,10 +89,10 @@ class _Area(TextArea):
         if self.sealed:
             event.stop()
             event.prevent_default()
-        elif event.key in (_SUBMIT, _CANCEL, *_NEW_LINE):
+        elif event.key in (SUBMIT, CANCEL, *_NEW_LINE):
             event.prevent_default()
-            self.sealed = event.key in (_SUBMIT, _CANCEL)
-        self.typed = self.typed or event.key not in (_SUBMIT, _CANCEL)
+            self.sealed = event.key in (SUBMIT, CANCEL)
+        self.typed = self.typed or event.key not in (SUBMIT, CANCEL)
 
     async def on_paste(self, event: events.Paste) -> None:
         # A terminal may paste control sequences. What is sent must be what is seen.
@@ -103,31 +102,11 @@ class _Area(TextArea):
         self.replace(_pasted(event.text), *self.selection, maintain_selection_offset=False)
 
 
-class _Secret(Input):
-    """A line whose text is not shown. `sealed` as in the area."""
+class _Secret(SealedLine):
+    """A line whose text is not shown."""
 
-    sealed = False
-    typed = False
-
-    async def on_key(self, event: events.Key) -> None:
-        if self.sealed:
-            event.stop()
-            event.prevent_default()
-        elif event.key in (_SUBMIT, _CANCEL):
-            event.prevent_default()
-            self.sealed = True
-        else:
-            self.typed = True
-
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        event.prevent_default()
-        self.typed = True
-        first_line = _pasted(event.text).split("\n", 1)[0]
-        if self.selection.is_empty:
-            self.insert_text_at_cursor(first_line)
-        else:
-            self.replace(first_line, *self.selection)
+    def first_line(self, text: str) -> Clean:
+        return clean(text)
 
 
 def _pasted(text: str) -> Clean:
@@ -303,11 +282,11 @@ class TextPrompt(Vertical):
     async def on_key(self, event: events.Key) -> None:
         """Take every key that the field did not write down; none goes further up."""
         event.stop()
-        if event.key == _SUBMIT:
+        if event.key == SUBMIT:
             text = self.text
             self.close()
             self.post_message(self.Submitted(self, text))
-        elif event.key == _CANCEL:
+        elif event.key == CANCEL:
             text = self.unsent
             self.close()
             self.post_message(self.Cancelled(self, text))
