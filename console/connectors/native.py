@@ -26,7 +26,7 @@ class NativeConnector:
         self._target = target
         self._timeout_s = timeout_s
         self._tls = tls
-        self.core: Final = ClientCore(target)
+        self.core: Final = ClientCore(target, streams=True)
 
     @property
     def target(self) -> Target:

@@ -7,6 +7,7 @@ from collections import deque
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from watchfloor.connector import Streamed
 from watchfloor.errors import ConnectionLost, ProtocolError
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Again:
         if not self._asked:
             return
         for item in items:
+            if isinstance(item, Streamed):
+                continue  # it answers nothing
             frame = getattr(item, "frame", None)
             about = str(getattr(frame, "id" if getattr(frame, "type", "") == "page" else "about", ""))
             asked = self._asked.get(about)

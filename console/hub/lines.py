@@ -76,7 +76,7 @@ class Lines:
         from console.connectors.supervisor import ContactChange, Supervisor
         from console.intake import Intake
         from console.recording.address import is_recording
-        from watchfloor.connector import Received
+        from watchfloor.connector import Received, Streamed
 
         intake = Intake(target.name, self._clock, recorded=is_recording(target.url))
 
@@ -97,7 +97,8 @@ class Lines:
                     told = [intake.contact(item)] if isinstance(item, ContactChange) else intake.arrival(item)
                     facts += told
                     facts += self._past.kept(target.name, told)
-                    if isinstance(item, Received):
+                    # What streams answers nothing.
+                    if isinstance(item, Received) and not isinstance(item, Streamed):
                         self._detail.take(target.name, item.frame, told)
                         if (look := intake.looked_through(item)) is not None:
                             self._later(look)

@@ -237,7 +237,7 @@ def shown_json(value: JsonValue, most: int = KEEP_EVENT) -> tuple[str, int]:
     except ValueError:  # nested too deeply for it, no text, or a number that it does not know
         text = ""
     # Very small numbers have a spelling of their own there.
-    if text and len(text) <= most and not ("e-" in text and _TINY.search(text)):
+    if text and len(text) <= most and "0.0000" not in text and not ("e-" in text and _TINY.search(text)):
         return text, 0
     pieces: list[str] = []
     try:

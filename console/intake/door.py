@@ -35,13 +35,13 @@ from console.intake.bounds import (
     line,
     size,
 )
-from console.intake.doubles import is_long, member_twice, sessions_twice, told_twice
+from console.intake.doubles import is_long, member_twice, sessions_twice, streamed_twice, told_twice
 from console.intake.events import event_facts
 from console.intake.outcomes import outcome_info
 from console.intake.profiles import profile_fact
 from console.intake.requests import decision_fact, request_fact
 from console.intake.summaries import summary_fields
-from watchfloor.connector import Arrival, Clock, Received, Unreadable
+from watchfloor.connector import Arrival, Clock, Received, Streamed, Unreadable
 from watchfloor.protocol import events as e
 from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
@@ -86,6 +86,8 @@ class Intake:
         """What one arrival tells. Never raises: what cannot be read is a FaultFact."""
         if isinstance(arrival, Unreadable):
             return self._unreadable(arrival.bad)
+        if isinstance(arrival, Streamed) and (facts := self._streamed(arrival)):
+            return facts
         frame, bad = arrival.frame, arrival.bad
         if arrival.raw is not None and (name := told_twice(arrival.raw, frame)):
             bad = (*bad, _twice(name, arrival.raw))
@@ -100,6 +102,16 @@ class Intake:
             facts.append(self._fault(one.reason, one.raw, session=session, in_log=in_log or one.mended))
         return facts
 
+    def _streamed(self, arrival: Streamed) -> list[Fact]:
+        """Events that came without models; nothing where they have to be looked at with them."""
+        stream = arrival.stream
+        session = stream.session
+        if not 0 < len(session) <= KEEP_ID or streamed_twice(arrival.raw or b"", stream):
+            return []
+        reading = self._reading
+        told = EventsFact(self._key(session), reading.id("epoch", stream.epoch), event_facts(stream.events, reading))
+        return self._noted([told, *self._strange(session, reading)], reading, session) if reading.used else [told]
+
     def arrivals(self, arrivals: Iterable[Arrival]) -> list[Fact]:
         """What a batch of arrivals tells, in its order."""
         return [fact for arrival in arrivals for fact in self.arrival(arrival)]
@@ -107,7 +119,7 @@ class Intake:
     def looked_through(self, arrival: Arrival) -> Callable[[], list[Fact]] | None:
         """What is to be called, in any thread, to look for members that stand twice in a list that is too long for it
         to be looked through at once; None where that was done."""
-        raw = arrival.raw if isinstance(arrival, Received) else None
+        raw = arrival.raw if isinstance(arrival, Received) and not isinstance(arrival, Streamed) else None
         if raw is None or not isinstance(arrival, Received) or not is_long(arrival.frame):
             return None
 
@@ -127,11 +139,20 @@ class Intake:
             return [self._fault(_unnamed(session))]
         reading = self._reading
         facts = handler(self, frame, reading, bad)
-        if reading.used:
-            self._reading = Reading()
-            if reading.odd:
-                facts.append(self._fault(reading.why, session=reading.whose or session, count=reading.odd))
+        return self._noted(facts, reading, session) if reading.used else facts
+
+    def _noted(self, facts: list[Fact], reading: Reading, session: str | None) -> list[Fact]:
+        """The facts with what was noted of them; the next frame has a reading of its own."""
+        self._reading = Reading()
+        if reading.odd:
+            facts.append(self._fault(reading.why, session=reading.whose or session, count=reading.odd))
         return facts
+
+    def _strange(self, session: str, r: Reading) -> list[Fact]:
+        if not r.unknown:
+            return []
+        reason = f"events of an unknown kind: {r.kind[:KEEP_ID]}"
+        return [self._fault(reason, session=session, count=r.unknown, in_log=True)]
 
     def _unreadable(self, bad: Bad) -> list[Fact]:
         """A frame of which nothing could be used; its beginning may still show whose it was, and that it asks."""
@@ -245,11 +266,7 @@ class Intake:
         return [WatchingFact(self.source, frame.session, from_pos, through)]
 
     def _events(self, frame: f.Events, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
-        facts: list[Fact] = [self._taken(frame, r, stored=False)]
-        if r.unknown:
-            reason = f"events of an unknown kind: {r.kind[:KEEP_ID]}"
-            facts.append(self._fault(reason, session=frame.session, count=r.unknown, in_log=True))
-        return facts
+        return [self._taken(frame, r, stored=False), *self._strange(frame.session, r)]
 
     def _page(self, frame: f.Page, r: Reading, bad: Sequence[Bad]) -> list[Fact]:
         return [self._taken(frame, r, stored=True)]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from watchfloor.protocol import events as e
 from watchfloor.protocol import frames as f
 from watchfloor.protocol.model import Summary
+from watchfloor.protocol.stream import Stream, inside
 
 LONG: Final = 200
 """Sessions in one frame that are looked through at once; what lists more is for later (`is_long`)."""
@@ -42,7 +43,7 @@ def told_twice(raw: bytes, frame: f.HostFrame | f.UnknownFrame) -> str:
                 if type(event) is not e.Delta:
                     pieces = False
                     if type(event) is e.ToolCall and event.arguments is not None:
-                        given += _inside(event.arguments)
+                        given += inside(event.arguments)[0]
             # Pieces: their whole follows, and stands instead of them. There is a colon for each member, and in most
             # texts there is none. Other events that hold objects have more members, and are read once more.
             if pieces or raw.count(b":") == given or _members(raw) == given:
@@ -54,15 +55,11 @@ def told_twice(raw: bytes, frame: f.HostFrame | f.UnknownFrame) -> str:
     return member_twice(raw)
 
 
-def _inside(value: object) -> int:
-    """How many members the objects in a JSON value have together."""
-    match value:
-        case dict():
-            return len(value) + sum(_inside(item) for item in value.values() if type(item) in (dict, list))
-        case list():
-            return sum(_inside(item) for item in value if type(item) in (dict, list))
-        case _:
-            return 0
+def streamed_twice(raw: bytes, stream: Stream) -> bool:
+    """May a member stand twice in an object of what streams? To be looked through with the models then."""
+    if stream.pieces or (raw.count(b":") == stream.colons and b"\\u003" not in raw):
+        return False  # pieces: their whole follows, and stands instead of them
+    return _members(raw) != stream.members
 
 
 def _members(raw: bytes) -> int | None:

@@ -24,6 +24,7 @@ from console.intake.bounds import (
 from console.intake.requests import short_line
 from watchfloor.protocol import events as e
 from watchfloor.protocol.lines import arguments_line, resolved_line, state_word
+from watchfloor.protocol.stream import Plain
 from watchfloor.text import NOTHING, Clean, clean, clean_line, clean_prose
 from watchfloor.words import verb
 
@@ -31,29 +32,33 @@ _Parts: TypeAlias = tuple[Clean, Clean, Mapping[str, Any]]
 _NO_DATA: Final[Mapping[str, Any]] = {}
 # Words of the protocol need no cleaning. A named tuple's own constructor takes twice as long as the tuple's.
 _OF: Final = {word: Clean(word) for word in ("message", "reasoning", "tool_output", "plan", "diff")}
-_ROLE: Final = {role: Clean(role.value) for role in e.Speaker}
+_ROLE: Final[Mapping[str, Clean]] = {role: Clean(role.value) for role in e.Speaker}
+_STATUS: Final[Mapping[str, Clean]] = {status: Clean(status.value) for status in e.ToolStatus}
 _EXACT: Final = frozenset({"tool_output", "diff"})
 _made: Final = tuple.__new__
 
 
-def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
+def event_fact(event: e.Event | Plain, reading: Reading | None = None) -> EventFact:
     """One event, ready to be drawn. What of it could not be taken as it came is noted in `reading`."""
     r = reading if reading is not None else Reading()
-    kind = type(event)
-    if kind is e.Delta:
-        return _piece(event, event.text, r)  # type: ignore[arg-type, attr-defined]
-    read = _READ.get(kind)
-    if read is None:
+    # A model of one has the same members, those that were left out as well.
+    fields: Plain = event if isinstance(event, dict) else event.__dict__
+    word = fields.get("kind", "")
+    if word == "delta":
+        return _piece(fields, fields["text"], r)
+    if (plain := _PLAIN.get(word)) is not None:
+        head, text, data = plain(fields, r)
+    elif (read := _READ.get(type(event))) is not None:
+        head, text, data = read(event, r)
+    else:
         head, text, data = _unknown(event, r)
         word = "unknown"
-    else:
-        head, text, data = read(event, r)
-        word = event.kind  # type: ignore[attr-defined]
-    if event.author is not None:
-        head = Clean(f"{line(event.author)}: {head}") if head else line(event.author)
+    get = fields.get
+    if (author := get("author")) is not None:
+        head = Clean(f"{line(author)}: {head}") if head else line(author)
     # Nearly every event has nothing odd in it; a call for each of its places would take longer than all else here.
     at, seq, pos, attempt, turn, item, key = (
-        event.at, event.seq, event.pos, event.attempt, event.turn, event.item, event.key
+        fields["at"], get("seq"), get("pos"), get("attempt"), get("turn"), get("item"), get("key")
     )  # fmt: skip
     return _made(
         EventFact,
@@ -74,29 +79,30 @@ def event_fact(event: e.Event, reading: Reading | None = None) -> EventFact:
     )
 
 
-def _piece(event: e.Delta, said: str, r: Reading) -> EventFact:
+def _piece(fields: Plain, said: str, r: Reading) -> EventFact:
     """A piece of a streamed item that brings this text: most of what a stream is made of."""
-    of, at, item, offset = event.of, event.at, event.item, event.offset
+    get = fields.get
+    of, at, item, offset = get("of", "message"), fields["at"], fields["item"], fields["offset"]
     piece = said if len(said) <= KEEP_EVENT else said[:KEEP_EVENT]  # the whole item says how much it was
     head = _OF[of]
-    if event.author is not None:
-        head = Clean(f"{line(event.author)}: {head}")
+    if (author := get("author")) is not None:
+        head = Clean(f"{line(author)}: {head}")
     return _made(
         EventFact,
         (
             "delta",
             at if 0 <= at < LAST_TIME else r.time("at", at),
-            r.a_count("seq", event.seq),
-            r.a_count("pos", event.pos),
-            r.a_count("attempt", event.attempt),
-            r.an_id("turn", event.turn),
+            r.a_count("seq", get("seq")),
+            r.a_count("pos", get("pos")),
+            r.a_count("attempt", get("attempt")),
+            r.an_id("turn", get("turn")),
             item if len(item) <= KEEP_ID else r.id("item", item),
             offset if offset <= MOST_COUNT else r.count("offset", offset),
-            r.an_id("key", event.key),
+            r.an_id("key", get("key")),
             head,
             clean(piece) if of in _EXACT else clean_prose(piece),
             # Offsets count what was sent; cleaning may have made more of it.
-            {"length": len(said), "of": of, "call": r.an_id("call", event.call)},
+            {"length": len(said), "of": of, "call": r.an_id("call", get("call"))},
         ),
     )
 
@@ -104,37 +110,48 @@ def _piece(event: e.Delta, said: str, r: Reading) -> EventFact:
 class _Run:
     """Pieces of one item that follow one another. `over`: its whole has come."""
 
-    __slots__ = ("end", "over", "pieces")
+    __slots__ = ("begin", "end", "first", "over", "texts")
 
-    def __init__(self, first: e.Delta) -> None:
-        self.pieces = [first]
-        self.end = first.offset + len(first.text)
+    def __init__(self, first: Plain) -> None:
+        self.first = first
+        self.texts: list[str] = [first["text"]]
+        self.begin: int = first["offset"]
+        self.end = self.begin + len(self.texts[0])
         self.over = False
 
-    def takes(self, piece: e.Delta) -> bool:
+    def takes(self, piece: Plain) -> bool:
         """Add the next piece; False where it is another's, or there is no room for it."""
-        first = self.pieces[0]
-        follows = piece.offset == self.end and piece.of == first.of and piece.call == first.call
-        if not follows or piece.author != first.author or self.end - first.offset + len(piece.text) > KEEP_EVENT:
+        if piece["offset"] != self.end:
             return False
-        self.pieces.append(piece)
-        self.end += len(piece.text)
+        text, first = piece["text"], self.first
+        end = self.end + len(text)
+        if end - self.begin > KEEP_EVENT or any(piece.get(name) != first.get(name) for name in _OWN):
+            return False
+        self.texts.append(text)
+        self.end = end
         return True
 
     def facts(self, r: Reading) -> list[EventFact]:
         if self.over:
             return []
-        first = self.pieces[0]
-        if len(self.pieces) > 1:
-            text = "".join([piece.text for piece in self.pieces])
-            one = _piece(first, text, r)
+        if len(self.texts) > 1:
+            text = "".join(self.texts)
+            one = _piece(self.first, text, r)
             # Where cleaning has moved the places within it, only the pieces tell where each of them belongs.
             if len(one.text) == len(text):
                 return [one]
-        return [event_fact(piece, r) for piece in self.pieces]
+        facts: list[EventFact] = []
+        offset = self.begin
+        for text in self.texts:
+            facts.append(_piece({**self.first, "offset": offset}, text, r))
+            offset += len(text)
+        return facts
 
 
-def event_facts(events: Sequence[e.Event], reading: Reading) -> tuple[EventFact, ...]:
+_OWN: Final = ("of", "call", "author")
+
+
+def event_facts(events: Sequence[e.Event | Plain], reading: Reading) -> tuple[EventFact, ...]:
     """The events of one frame, ready to be drawn. Most of what a stream brings is superseded as it comes: pieces that
     follow one another become one, and those of an item whose whole comes behind them are left out."""
     if len(events) == 1:
@@ -142,13 +159,15 @@ def event_facts(events: Sequence[e.Event], reading: Reading) -> tuple[EventFact,
     facts: list[EventFact | _Run] = []
     runs: dict[str, _Run] = {}
     for event in events:
-        if type(event) is e.Delta:
-            run = runs.get(event.item)
-            if run is None or not run.takes(event):
-                run = runs[event.item] = _Run(event)
+        fields: Plain = event if isinstance(event, dict) else event.__dict__
+        item = fields.get("item")
+        if fields.get("kind") == "delta":
+            run = runs.get(item)  # type: ignore[arg-type]
+            if run is None or not run.takes(fields):
+                run = runs[item] = _Run(fields)  # type: ignore[index]
                 facts.append(run)
             continue
-        if event.item is not None and (run := runs.pop(event.item, None)) is not None:
+        if item is not None and (run := runs.pop(item, None)) is not None:
             run.over = True
         facts.append(event_fact(event, reading))
     flat: list[EventFact] = []
@@ -164,50 +183,52 @@ def _body(text: str) -> Clean:
     return prose(text, KEEP_EVENT)
 
 
-def _message(event: e.Message, r: Reading) -> _Parts:
-    role = _ROLE[event.role]
-    return role, _body(event.text), {"role": role, "cut": event.cut}
+def _message(fields: Plain, r: Reading) -> _Parts:
+    role = _ROLE.get(fields.get("role", ""), _ROLE[e.Speaker.ASSISTANT])
+    return role, _body(fields["text"]), {"role": role, "cut": fields.get("cut", False)}
 
 
-def _reasoning(event: e.Reasoning, r: Reading) -> _Parts:
-    return NOTHING, _body(event.text), {"cut": event.cut}
+def _reasoning(fields: Plain, r: Reading) -> _Parts:
+    return NOTHING, _body(fields["text"]), {"cut": fields.get("cut", False)}
 
 
-def _tool_call(event: e.ToolCall, r: Reading) -> _Parts:
-    data: dict[str, Any] = {"call": r.id("call", event.call), "gated": event.gated}
-    if event.text is not None:
-        text = exact(event.text)
-    elif event.arguments is not None:
-        shown, more = shown_json(event.arguments)
+def _tool_call(fields: Plain, r: Reading) -> _Parts:
+    data: dict[str, Any] = {"call": r.id("call", fields["call"]), "gated": fields.get("gated", False)}
+    said, arguments = fields.get("text"), fields.get("arguments")
+    if said is not None:
+        text = exact(said)
+    elif arguments is not None:
+        shown, more = shown_json(arguments)
         text = exact(shown, more=more)
         if text is shown:
             # Of all calls that come, few are ever drawn.
             data["line"] = partial(_line_of, shown)
         else:
-            short = short_line(lambda: arguments_line(event.arguments))
+            short = short_line(lambda: arguments_line(arguments))
             data["line"] = lambda: short
     else:
         text = NOTHING
-    return line(event.name), text, data
+    return line(fields["name"]), text, data
 
 
 def _line_of(shown: str) -> Clean:
     return short_line(lambda: arguments_line(json.loads(shown)))
 
 
-def _tool_output(event: e.ToolOutput, r: Reading) -> _Parts:
-    return line(event.stream), exact(event.text), {"call": r.an_id("call", event.call)}
+def _tool_output(fields: Plain, r: Reading) -> _Parts:
+    return line(fields.get("stream", "stdout")), exact(fields["text"]), {"call": r.an_id("call", fields.get("call"))}
 
 
-def _tool_result(event: e.ToolResult, r: Reading) -> _Parts:
+def _tool_result(fields: Plain, r: Reading) -> _Parts:
+    status = _STATUS.get(fields["status"], _STATUS[e.ToolStatus.UNKNOWN])
     return (
-        clean_line(event.status.value),
-        exact(event.text),
+        status,
+        exact(fields.get("text", "")),
         {
-            "call": r.id("call", event.call),
-            "status": event.status.value,
-            "exit_code": r.signed("exit_code", event.exit_code),
-            "duration_ms": r.span_ms("duration_ms", event.duration_ms),
+            "call": r.id("call", fields["call"]),
+            "status": status,
+            "exit_code": r.signed("exit_code", fields.get("exit_code")),
+            "duration_ms": r.span_ms("duration_ms", fields.get("duration_ms")),
         },
     )
 
@@ -307,7 +328,7 @@ def _raw(event: e.Raw, r: Reading) -> _Parts:
     return line(event.note or ""), exact(text, more=more), _NO_DATA
 
 
-def _unknown(event: e.Event, r: Reading) -> _Parts:
+def _unknown(event: Any, r: Reading) -> _Parts:
     kind = getattr(event, "kind", type(event).__name__)
     r.strange(str(kind))
     return line(str(kind)), exact(_extra(event.model_extra)), _NO_DATA
@@ -320,12 +341,16 @@ def _extra(fields: Mapping[str, Any] | None) -> str:
         return "it cannot be shown"
 
 
-_READ: Final[Mapping[type[e.Event], Callable[[Any, Reading], _Parts]]] = {
-    e.Message: _message,
-    e.Reasoning: _reasoning,
-    e.ToolCall: _tool_call,
-    e.ToolOutput: _tool_output,
-    e.ToolResult: _tool_result,
+_PLAIN: Final[Mapping[str, Callable[[Plain, Reading], _Parts]]] = {
+    "message": _message,
+    "reasoning": _reasoning,
+    "tool_call": _tool_call,
+    "tool_output": _tool_output,
+    "tool_result": _tool_result,
+}
+"""What streams: read from members by name, with or without a model of it."""
+
+_READ: Final[Mapping[type, Callable[[Any, Reading], _Parts]]] = {
     e.Diff: _diff,
     e.Plan: _plan,
     e.Progress: _progress,

@@ -32,6 +32,7 @@ from console.journal.records import (
     Stored,
     TrailRow,
 )
+from watchfloor.connector import Streamed
 
 if TYPE_CHECKING:
     from console.connectors.supervisor import Item
@@ -124,6 +125,11 @@ class Journal:
 
         kept: list[Said | Gone | Asked] = []
         for item in items:
+            if isinstance(item, Streamed):
+                stream = item.stream
+                if stream.seqs:
+                    kept.append(Said(stream.session, stream.epoch, stream.seqs, stream.keys, item.raw or b""))
+                continue
             frame = getattr(item, "frame", None)
             if frame is None or frame.type not in _KEPT:
                 continue

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.fleet.facts import (
@@ -256,6 +256,7 @@ def test_indented_json_stops_and_counts_the_rest() -> None:
         max_leaves=20,
     )
 )
+@example([1e-05, -0.00002, 1e-7, 1e16])
 def test_indented_json_is_that_of_the_standard_library(value: Any) -> None:
     whole = json.dumps(value, indent=2, ensure_ascii=False)
     assert shown_json(value) == (whole, 0)

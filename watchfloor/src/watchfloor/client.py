@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from watchfloor.branches import Branches
-from watchfloor.connector import Arrival, Received, Record, Target, Unreadable
+from watchfloor.connector import Arrival, Received, Record, Streamed, Target, Unreadable
 from watchfloor.cursor import Cursor, Places, SessionCursor, first_cursor
 from watchfloor.errors import ProtocolError
 from watchfloor.protocol.codec import KEEP_RAW, Bad, decode_host, encode
@@ -45,6 +45,7 @@ from watchfloor.protocol.frames import (
     Watching,
     Welcome,
 )
+from watchfloor.protocol.stream import read_stream
 from watchfloor.words import PROTOCOL, OutcomeKind
 
 _FORGOTTEN: Final = "the host was started anew and does not know what became of it"
@@ -73,8 +74,10 @@ class ClientCore:
     `events` frames that changed places: a hole counts as final when a frame of another type has arrived behind it.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, streams: bool = False) -> None:
+        """With `streams`, events arrive as `Streamed` where that says the same."""
         self._target = target
+        self._streams = streams
         self._out: list[bytes] = []
         self._commands: dict[str, Command] = {}
         self._recalled: frozenset[str] = frozenset()
@@ -182,6 +185,13 @@ class ClientCore:
         Outcomes that no host sends, because the host forgot the command, follow the frame that says so;
         they have no `raw`.
         """
+        if self._streams and self._all is not None and not self._branches and (stream := read_stream(raw)) is not None:
+            if self._pos is not None:
+                for pos in stream.poss:
+                    self._pos.add(pos)
+            if stream.seqs:
+                self._places.count(stream.session, stream.epoch, stream.seqs)
+            return [Streamed.of(stream, raw)]
         try:
             decoded = decode_host(raw)
         except ProtocolError as error:
@@ -318,7 +328,8 @@ class ClientCore:
                 if event.pos is not None:
                     add(event.pos)
         if self._all is not None:
-            self._places.count(frame.session, frame.epoch, events)
+            numbers = [event.seq for event in events if event.seq is not None]
+            self._places.count(frame.session, frame.epoch, numbers)
         elif (watched := self._watched.get(frame.session)) is not None:
             watched.count(frame.epoch, events)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 if TYPE_CHECKING:
     from watchfloor.protocol.codec import Bad
     from watchfloor.protocol.frames import ClientFrame, HostFrame, UnknownFrame
+    from watchfloor.protocol.stream import Stream
 
 ENTRY_POINTS: Final = "watchfloor.connectors"
 
@@ -57,6 +58,29 @@ class Received(NamedTuple):
     frame: HostFrame | UnknownFrame
     raw: bytes | None = None
     bad: tuple[Bad, ...] = ()
+
+
+class Streamed(Received):
+    """Events that were read without models. `frame` reads them once more, with them: whoever can does with `stream`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, stream: Stream, raw: bytes) -> Streamed:
+        """What came as `raw`."""
+        return tuple.__new__(cls, (stream, raw, ()))
+
+    @property
+    def stream(self) -> Stream:
+        """The events."""
+        return self[0]  # type: ignore[return-value]
+
+    @property
+    def frame(self) -> HostFrame | UnknownFrame:
+        """The same with a model for each."""
+        from watchfloor.protocol.codec import decode_host
+
+        return decode_host(self.raw or b"").frame
 
 
 @dataclass(frozen=True, slots=True)

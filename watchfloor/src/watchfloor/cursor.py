@@ -173,14 +173,13 @@ class Places:
         self._of = {id: (epoch, Cursor(seq)) for id, (epoch, seq) in (before or {}).items()}
         self._holed: set[str] = set()
 
-    def count(self, session: str, epoch: str, events: Iterable[Event]) -> None:
+    def count(self, session: str, epoch: str, numbers: Iterable[int]) -> None:
         known = self._of.get(session)
         if known is None or known[0] != epoch:
             known = self._of[session] = (epoch, Cursor())
         cursor = known[1]
-        for event in events:
-            if event.seq is not None:
-                cursor.add(event.seq)
+        for number in numbers:
+            cursor.add(number)
         if cursor._ends:
             self._holed.add(session)
 
