@@ -16,7 +16,7 @@ from console.toml_reader import TomlReader, toml
 from themes.lines import Key
 from watchfloor.errors import ConfigError
 
-AgentKind: TypeAlias = Literal["program", "acp", "function", "pydantic_ai"]
+AgentKind: TypeAlias = Literal["program", "acp", "function", "pydantic_ai", "harness"]
 RoleWord: TypeAlias = Literal["operator", "observer", "agent"]
 
 _TOLD: Final = 20
@@ -25,7 +25,7 @@ _TOKEN_KEYS: Final = ("name", "role", "file")
 _AGENT_KEYS: Final = (
     "name", "kind", "command", "object", "cwd", "env", "text", "stdin", "observe", "pty", "start", "grace_s"
 )  # fmt: skip
-_KINDS: Final = ("program", "acp", "function", "pydantic_ai")
+_KINDS: Final = ("program", "acp", "function", "pydantic_ai", "harness")
 _ROLES: Final = ("operator", "observer", "agent")
 _COMMANDED: Final = ("program", "acp")
 _OF_PROGRAMS: Final = ("stdin", "observe", "pty")

@@ -9,6 +9,8 @@ import secrets
 import ssl
 import sys
 from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from watchfloor.harness.base import AgentHarness
 from watchfloor.harness.function import FunctionHarness
 from watchfloor.harness.process import WITHHELD
 from watchfloor.harness.program import ProgramHarness
+from watchfloor.harness.streamed import Streamed
 from watchfloor.host.log.sqlite import SqliteLog
 from watchfloor.host.principals import Principal
 from watchfloor.host.serving.handshake import is_loopback
@@ -165,9 +168,28 @@ def harness_of(agent: AgentEntry, file: HostFile) -> AgentHarness:
             with _extra(agent, file, "pydantic-ai", "pydantic_ai"):
                 from watchfloor.harness.pydantic_ai import PydanticAiHarness
 
-                return PydanticAiHarness(_object(agent, file), grace_s=agent.grace_s)
+                with _told(agent, file):
+                    return PydanticAiHarness(_object(agent, file), grace_s=agent.grace_s)
+        case "harness":
+            found = _object(agent, file)
+            with _told(agent, file):
+                if isinstance(found, type) or not hasattr(found, "capabilities") or not hasattr(found, "start"):
+                    raise TypeError("a harness is named, as in counter = Counter(), not what one is made of")
+            # One that says whether it starts by itself is of the larger seam.
+            given: AgentHarness = found if hasattr(found, "starts_itself") else Streamed(found, grace_s=agent.grace_s)
+            return given
         case _:
-            return FunctionHarness(_object(agent, file), grace_s=agent.grace_s)
+            with _told(agent, file):
+                return FunctionHarness(_object(agent, file), grace_s=agent.grace_s)
+
+
+@contextmanager
+def _told(agent: AgentEntry, file: HostFile) -> Iterator[None]:
+    """An object that cannot be run is a fault of the file."""
+    try:
+        yield
+    except TypeError as fault:
+        raise ConfigError(f"{file.path}: {agent.name}: {agent.object}: {fault}") from None
 
 
 class _extra:

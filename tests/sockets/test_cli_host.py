@@ -48,7 +48,20 @@ name = "acp"
 kind = "acp"
 command = ["{sys.executable}", "{ACP}"]
 """
-MINE = "async def echo(run, mail):\n    return 'heard ' + mail[-1].text\n"
+MINE = "async def echo(run, mail):\n    return 'heard ' + mail[-1].text\n\n\nwrong = 5\n"
+OWN = """
+[[agent]]
+name = "own"
+kind = "harness"
+object = "own_harness:counter"
+text = "2"
+
+[[agent]]
+name = "whole"
+kind = "harness"
+object = "own_harness:whole"
+text = "enough"
+"""
 
 
 @pytest.fixture
@@ -149,6 +162,14 @@ async def test_run_on_a_terminal(program: Program) -> None:
     assert (done.code, done.out.strip()) == (0, "[True, True, True]")
 
 
+async def test_a_harness_of_ones_own_is_served_by_a_file(program: Program) -> None:
+    example = (Path(__file__).parents[2] / "examples" / "own_harness.py").read_text()
+    (program.home / "own_harness.py").write_text(f"{example}\n\ncounter = Counter()\nwhole = Streamed(Counter())\n")
+    (program.home / "floor.toml").write_text(OWN)
+    async with serving(program, "host", "floor.toml") as (_, url):
+        await seen(program, url, {"own": "idle", "whole": "completed"})
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -161,6 +182,15 @@ async def test_run_on_a_terminal(program: Program) -> None:
         ("[[agent]]\nname='a'\nkind='function'\nobject='mine'\n", "needs an object of Python"),
         ("[[agent]]\nname='a'\nkind='function'\nobject='nowhere:x'\n", "nowhere cannot be imported"),
         ("[[agent]]\nname='a'\nkind='function'\nobject='mine:x'\n", "mine has no 'x'"),
+        (
+            "[[agent]]\nname='a'\nkind='function'\nobject='mine:wrong'\n",
+            "floor.toml: a: mine:wrong: an agent is an async function of a Run and its mail, not int",
+        ),
+        (
+            "[[agent]]\nname='a'\nkind='pydantic_ai'\nobject='mine:wrong'\n",
+            "mine:wrong: an agent of Pydantic AI is wanted, not int",
+        ),
+        ("[[agent]]\nname='a'\nkind='harness'\nobject='mine:echo'\n", "mine:echo: a harness is named, as in counter ="),
         (
             "nam='x'\n[[agent]]\nname='a'\ncommand=['x']\n",
             "floor.toml:1: nam: there is no such key; did you mean name?",

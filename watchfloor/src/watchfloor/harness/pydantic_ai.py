@@ -62,6 +62,10 @@ class PydanticAiHarness(FunctionHarness):
         grace_s: float = 5.0,
         model: str | None = None,
     ) -> None:
+        if isinstance(agent, type) or not callable(getattr(agent, "run", None)):
+            name = getattr(agent, "__name__", type(agent).__name__)
+            raise TypeError(f"an agent of Pydantic AI is wanted, not {name}")
+
         async def turn(run: Run, mail: tuple[MailItem, ...]) -> str:
             return await _Turn(agent, deps, run, mail).answer()
 
