@@ -189,7 +189,3 @@ class LineBox(Horizontal):
         elif event.key == CANCEL:
             self.close()
             self.post_message(self.Cancelled(self))
-        else:
-            active = self.screen.active_bindings.get(event.key)
-            if active is not None and active.enabled and active.node is self._line:
-                await self.app.run_action(active.binding.action, active.node)

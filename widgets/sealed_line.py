@@ -8,6 +8,7 @@ from textual import events
 from textual.widgets import Input
 
 from watchfloor.text import Clean
+from widgets.editing import edit
 
 SUBMIT: Final = "enter"
 CANCEL: Final = "escape"
@@ -39,6 +40,7 @@ class SealedLine(Input):
             self.sealed = event.key in self.SEALED_BY
         else:
             self.typed = True
+            await edit(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
         # A terminal may paste control sequences. What is taken must be what is seen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from rich.style import Style
@@ -15,6 +15,7 @@ from textual.widgets import TextArea
 
 from watchfloor.text import Clean, clean
 from widgets.cells import fit, width_of
+from widgets.editing import edit
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.painting import Painted, strip_of
 from widgets.recall import Recall
@@ -84,15 +85,25 @@ class _Area(TextArea):
 
     sealed = False
     typed = False
+    recalls: Callable[[int], bool]
+    """Brings back what was written before, or after; False where the key only moves the cursor."""
 
     async def on_key(self, event: events.Key) -> None:
         if self.sealed:
             event.stop()
             event.prevent_default()
-        elif event.key in (SUBMIT, CANCEL, *_NEW_LINE):
+        elif event.key in (SUBMIT, CANCEL):
             event.prevent_default()
-            self.sealed = event.key in (SUBMIT, CANCEL)
-        self.typed = self.typed or event.key not in (SUBMIT, CANCEL)
+            self.sealed = True
+        else:
+            self.typed = True
+            if event.key in _NEW_LINE or (event.key in _STEPS and self.recalls(_STEPS[event.key])):
+                event.stop()
+                event.prevent_default()
+            else:
+                await edit(self, event)
+            if event.key in _NEW_LINE:
+                self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     async def on_paste(self, event: events.Paste) -> None:
         # A terminal may paste control sequences. What is sent must be what is seen.
@@ -183,6 +194,7 @@ class TextPrompt(Vertical):
         self._label = _Label(marks)
         self._area = _Area(soft_wrap=True, highlight_cursor_line=False)
         self._area.cursor_blink = False
+        self._area.recalls = self._step
         self._secret = _Secret(password=True)
         self._secret.cursor_blink = False
         self._is_secret = False
@@ -290,13 +302,8 @@ class TextPrompt(Vertical):
             text = self.unsent
             self.close()
             self.post_message(self.Cancelled(self, text))
-        elif event.key == _BACK:
-            if self._goes_back:
-                self.post_message(self.Back(self, self.unsent))
-        elif event.key in _NEW_LINE and not self._is_secret:
-            self._area.replace("\n", *self._area.selection, maintain_selection_offset=False)
-        elif not (event.key in _STEPS and self._step(_STEPS[event.key])):
-            await self._edit(event.key)
+        elif event.key == _BACK and self._goes_back:
+            self.post_message(self.Back(self, self.unsent))
 
     def _step(self, by: int) -> bool:
         """Bring back what was written before, or after; False where the key moves the cursor, or nothing is there."""
@@ -316,13 +323,3 @@ class TextPrompt(Vertical):
             area.move_cursor((0, 0))
         self._tell_keys()
         return True
-
-    async def _edit(self, key: str) -> None:
-        """Run the field's own binding for the key, such as those that move the cursor.
-
-        The toolkit would do so only after the key has reached the application, with all bindings
-        on the way in play.
-        """
-        active = self.screen.active_bindings.get(key)
-        if active is not None and active.enabled and active.node in (self._area, self._secret):
-            await self.app.run_action(active.binding.action, active.node)

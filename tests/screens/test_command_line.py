@@ -15,7 +15,7 @@ from console.screens.pages.sources import SourcesScreen
 from console.screens.quiet import QUIET_MS
 from tests.screens.stage import SMALL
 from tests.screens.staged import ALLOW, DENY, Stage, staged
-from tests.screens.widget_kit import lines
+from tests.screens.widget_kit import IN_ONE_READ, WRITTEN, lines, type_at_once
 from watchfloor.words import Primitive
 from widgets.listing import Listing
 from widgets.status_bar import StatusBar
@@ -262,3 +262,10 @@ async def test_one_of_many_sessions_is_found_by_their_letters(tmp_path: Path) ->
         selected = stage.console.app.fleet_screen.selected
         assert selected is not None
         assert selected.session == "agent-199"
+
+
+async def test_keys_of_one_read_edit_in_their_order(stage: Stage) -> None:
+    await stage.press("colon")
+    line = screen(stage).query_one("#asked", Input)
+    type_at_once(stage.console.app, *IN_ONE_READ)
+    await stage.console.until(lambda: line.value == WRITTEN, "what was typed")

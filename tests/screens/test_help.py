@@ -6,19 +6,20 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from console.actions import ACTIONS
 from console.screens.pages.help import HelpScreen
 from tests.screens.stage import SMALL
 from tests.screens.staged import Stage, staged
-from tests.screens.widget_kit import lines
+from tests.screens.widget_kit import IN_ONE_READ, WRITTEN, lines, type_at_once
 from widgets.facts import Facts
 from widgets.status_bar import StatusBar
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    async with staged(tmp_path, keys={"pause": "f2,u", "reseed": ""}) as stage:
+    async with staged(tmp_path, keys={"pause": "f2,h", "reseed": ""}) as stage:
         stage.host.session("alpha", capabilities={"send": {}, "pause": {}})
         await stage.show()
         await stage.press("question_mark")
@@ -52,7 +53,7 @@ async def test_every_action_is_there_with_the_keys_that_it_has_now(stage: Stage)
     texts = "\n".join(text for _, text in rows(stage))
     for action in ACTIONS:
         assert action.help in texts, action.id
-    assert row(stage, "pause")[0] == "f2 u"
+    assert row(stage, "pause")[0] == "f2 h"
     assert row(stage, "reseed")[0] == "no key"
 
 
@@ -79,7 +80,7 @@ async def test_words_find_what_holds_them(stage: Stage) -> None:
 
 async def test_a_key_is_found_by_itself(stage: Stage) -> None:
     await press(stage, "slash", *"f2")
-    assert [label for label, _ in rows(stage) if label] == ["f2 u"]
+    assert [label for label, _ in rows(stage) if label] == ["f2 h"]
 
 
 async def test_what_is_not_there_is_said(stage: Stage) -> None:
@@ -116,3 +117,10 @@ async def test_a_console_that_only_watches_says_so_of_every_intervention(tmp_pat
         assert len(watching) == sum(action.intervenes for action in ACTIONS)
         await press(stage, "end")
         assert screen(stage).query_one(Facts).scroll_offset.y > 0
+
+
+async def test_keys_of_one_read_edit_in_their_order(stage: Stage) -> None:
+    await press(stage, "slash")
+    line = screen(stage).query_one(Input)
+    type_at_once(stage.console.app, *IN_ONE_READ)
+    await stage.console.until(lambda: line.value == WRITTEN, "what was typed")

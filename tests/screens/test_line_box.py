@@ -9,7 +9,18 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 
-from tests.screens.widget_kit import HOSTILE, Bench, Rows, check_harmless, named, strips
+from tests.screens.stage import until
+from tests.screens.widget_kit import (
+    HOSTILE,
+    IN_ONE_READ,
+    WRITTEN,
+    Bench,
+    Rows,
+    check_harmless,
+    named,
+    strips,
+    type_at_once,
+)
 from watchfloor.text import Clean
 from widgets.line_box import LineBox
 from widgets.roster import Roster
@@ -89,3 +100,11 @@ async def test_what_is_pasted_or_said_brings_no_control(text: str) -> None:
         await pilot.pause()
         for said in app.box.query("_Said"):
             check_harmless(strips(said), said.size.width)
+
+
+async def test_keys_of_one_read_edit_in_their_order() -> None:
+    app = Greedy()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(app, pilot)
+        type_at_once(app, *IN_ONE_READ)
+        await until(pilot, lambda: app.box.text == WRITTEN, lambda: app.box.text)

@@ -9,7 +9,18 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 
-from tests.screens.widget_kit import Bench, Rows, check_harmless, lines, named, strips
+from tests.screens.stage import until
+from tests.screens.widget_kit import (
+    IN_ONE_READ,
+    WRITTEN,
+    Bench,
+    Rows,
+    check_harmless,
+    lines,
+    named,
+    strips,
+    type_at_once,
+)
 from watchfloor.text import Clean
 from widgets.roster import Roster
 from widgets.text_prompt import TextPrompt
@@ -208,3 +219,15 @@ def test_messages_name_their_prompt() -> None:
     prompt = TextPrompt()
     for message in (TextPrompt.Submitted(prompt, "x"), TextPrompt.Cancelled(prompt, "x")):
         assert message.control is prompt
+
+
+@pytest.mark.parametrize("secret", [False, True])
+async def test_keys_of_one_read_edit_in_their_order(secret: bool) -> None:
+    app = Greedy()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(app, pilot, secret=secret)
+        type_at_once(app, *IN_ONE_READ)
+        await until(pilot, lambda: app.prompt.text == WRITTEN, lambda: app.prompt.text)
+        if not secret:
+            type_at_once(app, "ctrl+u", "x", "ctrl+j", "y", "enter")
+            await until(pilot, lambda: not app.prompt.is_open, lambda: app.prompt.text)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from hypothesis import strategies as st
+from textual import events
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.strip import Strip
@@ -254,3 +256,14 @@ class Item:
     label: Clean
     enabled: bool = True
     reason: Clean = Clean("")
+
+
+IN_ONE_READ: Final = ("a", "b", "backspace", "c", "home", "X", "end", "d")
+"""Keys that write `WRITTEN`, each in its turn."""
+WRITTEN: Final = "Xacd"
+
+
+def type_at_once(app: App[Any], *keys: str) -> None:
+    """Give the application these keys as a terminal does that sends them in one read: nothing is awaited between."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))

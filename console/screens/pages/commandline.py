@@ -19,6 +19,7 @@ from console.screens.badge import EVERY_S, Badge
 from console.screens.fleet.footing import FooterKey
 from watchfloor.text import Clean, clean_line
 from widgets.action_footer import ActionFooter
+from widgets.editing import edit
 from widgets.listing import ListColumn, Listing
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
@@ -101,6 +102,7 @@ class _Line(Input):
                 event.prevent_default()
             else:
                 screen.typed = True
+                await edit(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()

@@ -18,6 +18,7 @@ from console.screens.availability import Standing
 from console.screens.badge import EVERY_S, Badge
 from console.screens.bindings import bindings
 from watchfloor.text import NOTHING, Clean, clean_line
+from widgets.editing import edit
 from widgets.facts import FactRow, Facts
 from widgets.marks import UNICODE_MARKS, Marks
 from widgets.status_bar import StatusBar
@@ -107,6 +108,8 @@ class _Find(Input):
             event.stop()
             event.prevent_default()
             screen.found(keep=event.key != "escape")
+        else:
+            await edit(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
