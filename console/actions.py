@@ -163,7 +163,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "undo",
         ("u",),
         "undo",
-        "take back what was decided, or done, for several and waits to be sent",
+        "take back what was decided for several, for as long as it waits to be sent",
         Group.DECIDE,
         where=CARDS,
     ),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 UNDO_S: Final = 3.0
-"""How long what is sent to several waits, to be taken back."""
+"""How long a decision on several requests waits, to be taken back."""
 PASSES: Final = MOVES | {"next", "undo"}
 """Keys that a quick hand presses right behind a decision."""
 TAKEN_BACK: Final = Clean("taken back: the next key followed at once, as letters of a text do")
@@ -337,7 +337,7 @@ class Interventions:
             kept.append(f"{name_by_key(self.fleet.sessions, one.command.target)}: {why}")
         if sent:
             texts = self._board.drawer.forget(drafts) if self._board.drawer is not None else {}
-            self._begin(self._dispatch(sent, texts, hold_s=UNDO_S))
+            self._begin(self._dispatch(sent, texts))
         said = f"{meant[0].command.primitive.value} sent to {len(sent):,} of {len(meant):,}"
         tone: Tone = "attention" if kept else "plain"
         # Sent is not done: what is known of them counts on while it stands there.
