@@ -57,11 +57,13 @@ class TomlReader:
         return [*(fault.text for fault in sorted(self.faults, key=lambda fault: fault.line)), *more]
 
     def fault(self, key: Key, says: str) -> None:
+        """Keep a fault of what stands at the key; of the whole file, where that is empty."""
         if len(self.faults) == self.most:
             self.untold += 1
             return
         line = line_of(self.text, key)
-        self.faults.append(_Fault(line, f"{self.where}:{line}: {_shown(key)}: {says}"))
+        at = f"{_shown(key)}: " if key else ""
+        self.faults.append(_Fault(line, f"{self.where}:{line}: {at}{says}"))
 
     def unknown_keys(self, table: Mapping[str, Any], known: Sequence[str], at: Key = ()) -> None:
         for name in table:

@@ -148,8 +148,14 @@ def _export(args: Namespace, path: Path) -> int:
 
     db = _opened(path)
     try:
+        found = False
         for record in export(db, args.source, args.session):
+            found = True
             out.record(record if args.raw else scrubbed(record))
+        if not found:
+            asked = [f"{name} {value!r}" for name in ("source", "session") if (value := getattr(args, name))]
+            of = f" of {' and '.join(asked)}" if asked else ""
+            out.note(f"{path} holds nothing{of}")
     finally:
         db.close()
     return OK

@@ -72,7 +72,8 @@ async def _record(args: Namespace, recorder: Recorder) -> None:
                 failed.set_exception(Fail(f"{args.file} cannot be written: {error}", UNWRITTEN))
 
     async with attached(args, intervenes=False, record=Record.ALL, on_items=take, past=not args.from_now):
-        out.note(f"recording into {args.file}, until Ctrl-C")
+        until = "until Ctrl-C" if args.seconds is None else f"for {args.seconds:g} s, or until Ctrl-C"
+        out.note(f"recording into {args.file}, {until}")
         done, _ = await asyncio.wait({failed}, timeout=args.seconds)
         for one in done:
             one.result()

@@ -85,7 +85,7 @@ def factory_for(url: str) -> ConnectorFactory:
     scheme = _scheme(url)
     if (load := _BUILT_IN.get(scheme)) is not None:
         return load()
-    known = set(_BUILT_IN)
+    known = set(_BUILT_IN) - {"replay"}  # a recording has a verb of its own
     for factory in _installed():
         if scheme in factory.schemes:
             return factory

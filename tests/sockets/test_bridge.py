@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,30 @@ async def test_a_lost_system_is_not_there_until_it_is_reached_again(server: Fake
             await seen.until(lambda: seen.summary("t1").lifecycle is Lifecycle.RUNNING)
     assert told[0] == told[-1] == "codex is reached"
     assert any("lost" in line or "cannot be reached" in line for line in told)
+    assert all(line != after for line, after in pairwise(told))
+
+
+async def test_a_system_that_is_not_there_is_told_of_once_however_often_it_is_tried() -> None:
+    tried = asyncio.Event()
+    told: list[str] = []
+    tries = 0
+
+    async def count(seconds: float) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 5:
+            tried.set()
+        await asyncio.sleep(0)
+
+    made = CodexFactory()(Target("codex", "codex+ws://127.0.0.1:1", user="bridge"))
+    assert isinstance(made, ForeignConnector)
+    async with Bridge(made, told=told.append, sleep=count, tokens=TOKENS) as bridge:
+        running = asyncio.create_task(bridge.run())
+        await asyncio.wait_for(tried.wait(), 60)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    [line] = told
+    assert "cannot be reached" in line
 
 
 async def test_a_system_that_refuses_the_token_ends_the_bridge() -> None:

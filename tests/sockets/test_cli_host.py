@@ -173,7 +173,7 @@ async def test_a_harness_of_ones_own_is_served_by_a_file(program: Program) -> No
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "it names no agent"),
+        ("", "floor.toml:1: it names no agent"),
         ("[[agent]]\nname='a'\n", "floor.toml:1: agent 1: program needs a command"),
         (
             "[[agent]]\nname='a'\nkind='acp'\ncommand=['x']\npty=true\n",

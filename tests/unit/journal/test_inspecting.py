@@ -72,6 +72,9 @@ def test_export_is_masked_unless_raw_and_whole_as_it_came(path: Path, capsys: py
     assert len(out.splitlines()) == 1
     _, out, _ = run(capsys, "export", "--session", "s")
     assert len(out.splitlines()) == 6
+    code, out, err = run(capsys, "export", "--source", "nosuch", "--session", "s")
+    assert (code, out) == (0, "")
+    assert err.endswith("journal.db holds nothing of source 'nosuch' and session 's'\n")
 
 
 def test_check_finds_what_is_missing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

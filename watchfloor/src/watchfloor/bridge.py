@@ -48,6 +48,7 @@ class Bridge(Host):
         self._core = connector.core
         self._foreign = connector
         self._told = told
+        self._said = ""
         self._sleep = sleep
         self._why = "it is not reached yet"
         self._looking: dict[str, asyncio.Task[bool]] = {}
@@ -74,7 +75,7 @@ class Bridge(Host):
                 self._why = str(failure)
             finally:
                 await self._lost()
-            self._told(self._why)
+            self._tell(self._why)
             # Many bridges that lost one server do not come back in step.
             ceiling = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2.0 ** min(tries, 16))
             await self._sleep(random.uniform(0, ceiling))  # noqa: S311 - nobody gains by guessing it
@@ -82,8 +83,14 @@ class Bridge(Host):
     async def _connected(self) -> None:
         await self._foreign.source.open()
         self.reached.set()
-        self._told(f"{self._foreign.target.name} is reached")
+        self._tell(f"{self._foreign.target.name} is reached")
         await self._foreign.source.run()
+
+    def _tell(self, line: str) -> None:
+        """What is so for hours is told once, however often it is tried again."""
+        if line != self._said:
+            self._said = line
+            self._told(line)
 
     async def _lost(self) -> None:
         self.reached.clear()
