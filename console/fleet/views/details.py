@@ -3,7 +3,7 @@ its attempts, and its mail."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from watchfloor.words import Lifecycle
 MAIL_SHOWN: Final = 8
 _RUNS: Final = (Lifecycle.STARTING, Lifecycle.RUNNING, Lifecycle.WAITING)
 CHILDREN_SHOWN: Final = 8
+_DEEPEST: Final = 6
 _MAIL_LINES: Final = 2
 
 _TRAITS: Final[Mapping[str, Mapping[Any, str]]] = MappingProxyType(
@@ -93,16 +94,27 @@ def _attempts(session: Session, attempts: Sequence[int], shown: int | None) -> l
 
 
 def _children(store: Store, session: Session) -> list[FactRow]:
-    keys = sorted(store.children.get(session.key, ()))
+    """Those below it, each behind its parent, with a dash for each step down."""
     rows: list[FactRow] = []
-    for child in keys[:CHILDREN_SHOWN]:
+    below = list(_below(store, session.key, 0, {session.key}))
+    for child, depth in below[:CHILDREN_SHOWN]:
         found = store.sessions[child]
         waits = ", waits for you" if found.open_requests() else ""
-        label = Clean("" if rows else "below")
-        rows.append((label, Clean(f"{found.lifecycle.value}{waits}: {name_of(found)}"), TONE_OF[found.lifecycle], 1))
-    if len(keys) > CHILDREN_SHOWN:
-        rows.append((Clean(""), Clean(f"and {numeral(len(keys) - CHILDREN_SHOWN)} more"), "quiet"))
+        text = f"{'- ' * depth}{found.lifecycle.value}{waits}: {name_of(found)}"
+        rows.append((Clean("" if rows else "below"), Clean(text), TONE_OF[found.lifecycle], 1))
+    if len(below) > CHILDREN_SHOWN:
+        rows.append((Clean(""), Clean(f"and {numeral(len(below) - CHILDREN_SHOWN)} more"), "quiet"))
     return rows
+
+
+def _below(store: Store, key: SessionKey, depth: int, seen: set[SessionKey]) -> Iterator[tuple[SessionKey, int]]:
+    for child in sorted(store.children.get(key, ())):
+        if child not in seen:
+            # A source may name a session as its own parent.
+            seen.add(child)
+            yield child, depth
+            if depth < _DEEPEST:
+                yield from _below(store, child, depth + 1, seen)
 
 
 def _mail(session: Session) -> list[FactRow]:

@@ -399,9 +399,11 @@ def test_mail_is_told_by_its_refs_with_delivery_and_reply() -> None:
 def test_children_and_attempts_are_listed() -> None:
     host, _ = told()
     host.session("s2", parent="s1", lifecycle="paused")
+    host.session("s3", parent="s2")
+    host.session("s4", parent="s1")
     host.summary("s1", attempt=2)
     said = details(host, attempts=(1, 2), attempt=1)
-    assert "below|paused: s2" in said
+    assert "below|paused: s2\n|- running: s3\n|running: s4" in said
     assert "attempts|1: over, read only, shown alone" in said
     assert "|2: runs now" in said
     host.summary("s1", lifecycle="completed")
