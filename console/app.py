@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events
 from textual.app import App
@@ -32,7 +32,7 @@ from console.keymap import key_names, keymap
 from console.screens.collector import Collector
 from console.screens.fleet.screen import STYLES, FleetScreen
 from console.screens.setting import Setting
-from console.terminal.driver import PasteDropped, TerminalDriver, tell_terminal
+from console.terminal.driver import PasteDropped, TerminalDriver, is_behind, tell_terminal
 from console.terminal.lifeline import believed
 from themes.loader import load_glyphs
 from themes.toolkit import toolkit_theme
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
     from textual.driver import Driver
+    from textual.screen import Screen
     from textual.worker import Worker
 
     from console.audit import Audit
@@ -67,6 +68,8 @@ _BEHIND_THE_FIRST_PAINT: Final = (
     "console.notifying.keeper",
 )
 
+DRAWS_AGAIN_S: Final = 0.1
+"""Seconds between two looks at whether a terminal that was behind takes more."""
 ATTENDS_S: Final = 0.2
 """Seconds between two looks at which card is open."""
 
@@ -163,6 +166,7 @@ class Watchfloor(App[int]):
         self._lifeline = lifeline
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leaving = False
+        self._undrawn = False
         self._looking: Worker[None] | None = None
         self._clock = clock
         self._tz = tz
@@ -359,6 +363,21 @@ class Watchfloor(App[int]):
         """Draw everything once more: something else may have written to the terminal."""
         self.refresh()
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        # A frame that the terminal has no room for is left out; what is there by then is drawn when it has.
+        if not is_behind(self):
+            super()._display(screen, renderable)
+        elif not self._undrawn:
+            self._undrawn = True
+            self.set_timer(DRAWS_AGAIN_S, self._draw_again)
+
+    def _draw_again(self) -> None:
+        if is_behind(self):
+            self.set_timer(DRAWS_AGAIN_S, self._draw_again)
+            return
+        self._undrawn = False
+        self.refresh()
+
     def on_paste_dropped(self, message: PasteDropped) -> None:
         """Say that nothing of a paste was taken."""
         self.fleet_screen.paste_dropped(message.characters, ended=message.ended)
@@ -415,7 +434,7 @@ class Watchfloor(App[int]):
 
     def bell(self) -> None:
         """Ring, unless it has just rung or is to be quiet now."""
-        if self.attention.may_ring():
+        if self.attention.may_ring() and not is_behind(self):
             super().bell()
 
     def panic(self, *renderables: RenderableType) -> None:

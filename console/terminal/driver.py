@@ -1,7 +1,7 @@
 """The terminal as the toolkit drives it, but for its input: pasted text is taken out before the toolkit parses keys.
 
 All that is used of the toolkit's inner parts is used here: the application's `_driver`, the driver's `fileno`,
-`exit_event` and `process_message`, and the parser's `feed` and `tick`.
+`exit_event`, `process_message` and `_writer_thread` with its `_queue`, and the parser's `feed` and `tick`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from console.terminal.pasting import ESCAPE, Dropped, Keys, Pasted, Pastes, Piec
 
 _LOOKS_EVERY_S: Final = 0.1
 _READS_MOST: Final = 4_096
+_BEHIND: Final = 12
+"""Writes that wait for the terminal, three a frame. At thirty the toolkit stands still until one is taken."""
 
 
 class PasteDropped(Message):
@@ -53,8 +55,15 @@ def messages_of(pieces: Iterable[Piece], parser: XTermParser) -> Iterator[Messag
 def tell_terminal(app: App[int], sequence: str) -> None:
     """Write a whole sequence that draws nothing, between two frames of the screen: the driver hands on what it is given
     in one piece, and one piece after the other."""
-    if app._driver is not None and not app.is_headless:
+    if app._driver is not None and not app.is_headless and not is_behind(app):
         app._driver.write(sequence)
+
+
+def is_behind(app: App[int]) -> bool:
+    """Does the terminal take less than it is given? It may have been stopped (Ctrl-S), or its line stands still: who
+    waits for it neither reads its sources nor keeps what they say."""
+    writer = app._driver._writer_thread if isinstance(app._driver, LinuxDriver) else None
+    return writer is not None and writer._queue.qsize() >= _BEHIND
 
 
 class TerminalDriver(LinuxDriver):
