@@ -11,11 +11,6 @@ class Held:
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Event] = {}
 
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Those that wait, in the order in which they came."""
-        return tuple(self._waiting)
-
     async def rest(self, id: str, seconds: float) -> None:
         """Let a command wait so long, or until it is let go."""
         gone = self._waiting[id] = asyncio.Event()

@@ -354,8 +354,8 @@ class Hub:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The ids of the commands that can still be taken back."""
-        return self._held.ids
+        """The ids of the operator's commands that were begun and can still be taken back."""
+        return tuple(id for id, gated in self._unsent.items() if gated.intent.policy is None)
 
     def release(self, ids: Iterable[str]) -> None:
         """Send these now, and hold them no longer."""
@@ -366,7 +366,7 @@ class Hub:
         """Take these back, as far as they have not left; returns those that never will."""
         taken: list[Trail] = []
         for id in ids:
-            if id in self._held.ids and self._unsent.pop(id, None) is not None:
+            if self._unsent.pop(id, None) is not None:
                 self._tell(self.fleet.settle(id, OutcomeKind.UNDELIVERED, why, self._clock()))
                 taken.append(self.fleet.trails[id])
             self._held.let_go(id)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 
 from console.fleet.facts import RequestKey
 from console.fleet.state import Trail
@@ -76,6 +77,20 @@ async def test_a_sentence_where_no_line_is_open_decides_nothing(stage: Stage, te
     await stage.console.pilot.press(*(" ".join(text).replace("   ", " space ").split()))
     await stage.show()
     assert stage.console.app.hub.held == ()
+    assert left(stage) == []
+    assert stage.host.request(key).open
+
+
+@pytest.mark.parametrize("text", ["approve it now", "ap", "dx", "always"])
+async def test_letters_that_come_in_one_read_decide_nothing_either(stage: Stage, text: str) -> None:
+    key = await carded(stage)
+    await stage.press("w", "enter")
+    await stage.show(ms=1_000)
+    app = stage.console.app
+    for letter in text:
+        app.post_message(Key("space" if letter == " " else letter, letter))
+    await stage.console.until(lambda: stage.host.fleet.trails, "the first letter has begun something")
+    await stage.console.until(lambda: newest(stage).outcome is OutcomeKind.UNDELIVERED, "and it was taken back")
     assert left(stage) == []
     assert stage.host.request(key).open
 
