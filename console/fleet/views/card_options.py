@@ -33,6 +33,9 @@ _DOES: Mapping[OptionKind, str] = {
     OptionKind.EDIT: "edit",
     OptionKind.ANSWER: "answer",
 }
+_PLAIN_ALLOWS = frozenset({"allow", "allow once", "approve", "approve once", "yes"})
+_PLAIN_DENIES = frozenset({"deny", "no", "reject", "decline"})
+"""Labels that say no more than our own words; whoever calls an option otherwise than what it does is quoted."""
 _MATCHED = 90
 """Characters of what a grant matches that stand on the card."""
 
@@ -120,7 +123,7 @@ def _denied(option: OptionFact) -> str:
 
 def _called(option: OptionFact, fact: RequestFact) -> str:
     """The source's own words for an option, where they may say more than ours."""
-    plain = {"allow", "allow once", "approve", "approve once", "deny", "yes", "no", "reject", "decline"}
+    plain = _PLAIN_DENIES if option.kind is OptionKind.DENY else _PLAIN_ALLOWS
     quoted = "" if option.label.casefold() in plain else f'; the source calls it "{option.label}"'
     return f"{quoted}; {option.note}" if option.note else quoted
 

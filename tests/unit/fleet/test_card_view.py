@@ -64,6 +64,14 @@ def test_the_words_of_the_source_are_quoted(host: ScriptedHost) -> None:
     made = card_of(host, host.ask(options=(tricky, DENY)))
     assert made.options[0].label == "Approve once"
     assert made.options[0].note.endswith('; the source calls it "Deny (safe)"')
+    upside_down = (
+        m.Option(id="x", label="Deny", kind=OptionKind.ALLOW),
+        m.Option(id="y", label="Approve once", kind=OptionKind.DENY),
+    )
+    allows, denies, _ = card_of(host, host.ask("r2", options=upside_down)).options
+    assert (allows.label, denies.label) == ("Approve once", "Deny")
+    assert allows.note.endswith('; the source calls it "Deny"')
+    assert denies.note.endswith('; the source calls it "Approve once"')
 
 
 def test_arming_is_said(host: ScriptedHost) -> None:
