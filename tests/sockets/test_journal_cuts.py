@@ -44,7 +44,7 @@ class Scale:
 
 
 TORTURE: Final = "WATCHFLOOR_TORTURE" in os.environ
-SCALE: Final = Scale(200, 100_000, 100, 10, 900.0) if TORTURE else Scale(20, 10_000, 10, 1, 60.0)
+SCALE: Final = Scale(200, 100_000, 100, 10, 2_700.0) if TORTURE else Scale(20, 10_000, 10, 1, 60.0)
 BROKEN: Final = Faults(
     cut_after=(30, 150) if TORTURE else (20, 80),
     duplicate=0.05,
