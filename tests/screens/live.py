@@ -14,8 +14,10 @@ from console.app import Watchfloor
 from console.audit import Audit
 from console.config import Config
 from console.fleet.facts import Intent, Seen, SessionKey
+from console.fleet.gate import ARM_MS
 from console.fleet.state import Session
-from console.hub import Hub
+from console.hub import Hub, steady_ms
+from console.screens.quiet import QUIET_MS, WORD_MS
 from tests.screens.stage import LARGE, until
 from tests.screens.widget_kit import lines
 from watchfloor.connector import Target
@@ -28,15 +30,38 @@ from widgets.status_bar import StatusBar
 SOURCE = "local"
 
 
-class Console:
-    """A console under test: what it shows, and keys."""
+class Hand:
+    """A hand that takes its time for each key. It is the console's steady clock that goes on meanwhile: keys that a
+    test presses at once are none of a text, whatever the machine is busy with, and nobody waits for real."""
 
-    def __init__(self, app: Watchfloor, pilot: Pilot[int]) -> None:
+    def __init__(self) -> None:
+        self._rested_ms = 0
+
+    def rest(self, ms: int = WORD_MS) -> None:
+        self._rested_ms += ms
+
+    def steady(self) -> int:
+        """Milliseconds, for the console."""
+        return steady_ms() + self._rested_ms
+
+
+class Console:
+    """A console under test: what it shows, and keys. Without a `hand` its clock is moved by the test."""
+
+    def __init__(self, app: Watchfloor, pilot: Pilot[int], hand: Hand | None = None) -> None:
         self.app = app
         self.pilot = pilot
+        self._hand = hand
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
+        """Press keys, each by itself."""
+        for key in keys:
+            self._rest(WORD_MS)
+            await self.pilot.press(key)
+
+    def _rest(self, ms: int) -> None:
+        if self._hand is not None:
+            self._hand.rest(ms)
 
     async def type(self, text: str) -> None:
         await self.pilot.press(*text)
@@ -78,11 +103,13 @@ class Console:
 
     async def paused(self) -> None:
         """Wait until keys act again after a text was written."""
+        self._rest(QUIET_MS)
         screen = self.app.fleet_screen
         await self.until(lambda: not screen.writing, "a pause after what was written")
 
     async def armed(self) -> None:
         """Wait until the card on the screen counts keys."""
+        self._rest(ARM_MS)
         await self.until(lambda: (card := self.card.card) is not None and card.armed == "armed", "the card is armed")
 
     @property
@@ -125,16 +152,18 @@ async def watching(
     host: Host, folder: Path, *, size: tuple[int, int] = LARGE, url: str | None = None, **rest: Any
 ) -> AsyncIterator[Console]:
     """A console on this host, or on what stands before it at `url`."""
+    hand = Hand()
     app = Watchfloor(
         targets=[Target(name=SOURCE, url=url or host.url, user="ann")],
         config=Config(path=folder / "config.toml"),
         clock=wall_clock,
+        steady=hand.steady,
         by="ann",
         audit=Audit(folder / "audit", clock=wall_clock),
         **rest,
     )
     async with app.run_test(size=size) as pilot:
-        yield Console(app, pilot)
+        yield Console(app, pilot, hand)
 
 
 class Relay:

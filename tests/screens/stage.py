@@ -102,7 +102,6 @@ async def shown(pilot: Pilot[int], app: Watchfloor) -> None:
     await until(pilot, lambda: app.fleet_screen.furnished, lambda: "the screen is there")
     app.fleet_screen.paint(everything=True)
     await pilot.pause()
-    await pilot.pause()
     app.fleet_screen.paint(everything=True)
     await pilot.pause()
 
