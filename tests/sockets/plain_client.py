@@ -9,10 +9,12 @@ import asyncio
 import hashlib
 import json
 import re
+import socket
 import uuid
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
@@ -47,10 +49,13 @@ def digest(subject: object) -> str:
 
 
 class PlainClient:
-    """All that a host has told, and the frames to ask it for more. It reads only while somebody waits in `until`."""
+    """All that a host has told, and the frames to ask it for more. It reads only while somebody waits in `until`.
 
-    def __init__(self, url: str, name: str = "plain", token: str | None = None) -> None:
-        self.url, self.name, self.token = url, name, token
+    `holds`: how many bytes may lie unread on its side, of which the system otherwise takes many megabytes.
+    """
+
+    def __init__(self, url: str, name: str = "plain", token: str | None = None, *, holds: int | None = None) -> None:
+        self.url, self.name, self.token, self.holds = url, name, token, holds
         self.ws: ClientConnection
         self.welcome: Obj = {}
         self.profiles: dict[str, Obj] = {}
@@ -77,12 +82,23 @@ class PlainClient:
             subprotocols=[Subprotocol("watchfloor.v1")],
             additional_headers=headers,
             max_size=16 * 2**20,
+            max_queue=16 if self.holds is None else 1,
             proxy=None,
+            sock=None if self.holds is None else await self._socket(self.holds),
         )
         self.listed, self.profiles, self.sessions, self.requests = False, {}, {}, {}
         self.watching, self.arrived = {}, []
         await self.tell("hello", client="plain", version="1", name=self.name)
         await self.until(lambda: self.listed)
+
+    async def _socket(self, holds: int) -> socket.socket:
+        parts = urlsplit(self.url)
+        made = socket.socket()
+        # Its size counts from the first packet on, so that it has to be set before there is a connection.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, holds)
+        made.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(made, (parts.hostname, parts.port))
+        return made
 
     async def tell(self, type_: str, **members: Any) -> None:
         await self.ws.send(json.dumps({"type": type_} | members, ensure_ascii=False))

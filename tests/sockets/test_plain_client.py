@@ -44,8 +44,10 @@ async def hosting(**rest: Any) -> AsyncIterator[Host]:
 
 
 @asynccontextmanager
-async def connected(host: Host, who: str = "ann", watch: bool = True) -> AsyncIterator[PlainClient]:
-    client = PlainClient(host.url, who, token=f"tok-{who}")
+async def connected(
+    host: Host, who: str = "ann", watch: bool = True, *, holds: int | None = None
+) -> AsyncIterator[PlainClient]:
+    client = PlainClient(host.url, who, token=f"tok-{who}", holds=holds)
     await client.open()
     if watch:
         await client.watch()
@@ -709,7 +711,8 @@ async def test_a_client_that_did_not_keep_up_is_told_what_it_misses_and_reads_it
 
     async with hosting(queue_bytes=4 * 1024 * 1024) as host:
         add(host, floods, "f")
-        async with connected(host) as client:
+        # What the sockets of both sides hold must be less than what comes, or it keeps up without reading.
+        async with connected(host, holds=256 * 1024) as client:
             await client.command("f", "send", text="go")
             await asyncio.wait_for(host.wait("f"), 60)
             await client.until(lambda: client.others.get("lagged"))
