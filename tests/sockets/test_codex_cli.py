@@ -40,6 +40,8 @@ async def test_threads_and_their_requests_are_listed(server: FakeCodex, program:
     request = (await program("requests", server.url, "--json")).record
     assert (request["session"], request["request"], request["state"]) == ("t1", "turn-1.0", "open")
     assert [option["id"] for option in request["options"]] == ["accept", "decline", "cancel"]
+    untold = await program("mailbox", server.url, "t1")
+    assert (untold.code, "does not answer 'messages'" in untold.err) == (3, True), untold.err
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -268,3 +269,79 @@ async def test_a_result_is_given_and_taken_once() -> None:
     assert await result.wait() is None
     with pytest.raises(ContractError, match="taken once"):
         await result.wait()
+
+
+class StartsNothing(Plain):
+    async def start(self, spec: AttemptSpec) -> PlainSession:
+        return None  # type: ignore[return-value]
+
+
+class EventsByAMethod(Plain):
+    async def start(self, spec: AttemptSpec) -> PlainSession:
+        return ByAMethod(spec, self.capabilities)
+
+
+class ByAMethod(PlainSession):
+    async def events(self) -> AsyncIterator[Told]:  # type: ignore[override]
+        yield Message(at=0, text="never read")
+
+
+class EndsInWords(Plain):
+    async def start(self, spec: AttemptSpec) -> PlainSession:
+        return InWords(spec, self.capabilities)
+
+
+class InWords(PlainSession):
+    async def wait_result(self) -> Result | None:
+        return "done"  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("harness", "error"),
+    [
+        (
+            StartsNothing,
+            "could not be started: ContractError: its harness started NoneType, which has no `capabilities`",
+        ),
+        (EventsByAMethod, "ContractError: `events` is method, not an async iterator: make it a property that yields"),
+        (EndsInWords, "ContractError: the result of an attempt is a Result, not str"),
+    ],
+)
+async def test_what_breaks_the_contract_is_named(harness: type[Plain], error: str) -> None:
+    async with Host() as host:
+        floor = Floor(host, harness())
+        host.send(floor.id, "done")
+        await floor.becomes(Lifecycle.FAILED)
+        assert floor.error == error
+
+
+class Larger:
+    """A harness of the larger seam that starts what is no attempt."""
+
+    capabilities, traits, starts_itself, grace_s = Plain.capabilities, Streamed(Plain()).traits, False, 0.1
+
+    async def start(self, spec: AttemptSpec, port: object) -> None:
+        return None
+
+
+async def test_what_is_no_attempt_fails_its_session() -> None:
+    async with Host() as host:
+        session = host.add(Larger(), name="x", text="go")  # type: ignore[arg-type]
+        core = await host.wait(session)
+        assert core.error == (
+            "could not be started: ContractError: its harness started NoneType, which is no AgentSession"
+        )
+
+
+async def test_what_is_no_harness_of_the_seam_is_told_at_once() -> None:
+    wrong: Any = object()
+    with pytest.raises(TypeError, match="object has no `capabilities`"):
+        Streamed(wrong)
+    wrong = Plain
+    with pytest.raises(TypeError, match=r"not its class: Plain\(\.\.\.\)"):
+        Streamed(wrong)
+    with pytest.raises(TypeError, match=r"added as Streamed\(\.\.\.\)"):
+        await check_harness(wrong, short="a", long="b")
+    wrong = Streamed(Plain())
+    with pytest.raises(TypeError, match=r"called for each check: lambda: Streamed\(\.\.\.\)"):
+        await check_harness(wrong, short="a", long="b")

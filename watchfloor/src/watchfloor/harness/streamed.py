@@ -50,6 +50,7 @@ Told = Event | RequestModel
 """What an attempt tells."""
 
 _OF_THE_HOST: Final = (Child, Intervention, Mail, RequestOpened, RequestResolved, Reseeded, UnknownEvent)
+_SESSION: Final = ("capabilities", "events", "intervene", "wait_result", "close")
 _log = logger(__name__)
 
 
@@ -129,7 +130,10 @@ class OneResult:
 
 
 class Streamed:
-    """Hosts run this (an `AgentHarness`). `grace_s`: seconds between asking an attempt to stop and ending it."""
+    """Hosts run this (an `AgentHarness`). `grace_s`: seconds between asking an attempt to stop and ending it.
+
+    Raises TypeError for what is no harness of this seam.
+    """
 
     def __init__(
         self,
@@ -139,6 +143,12 @@ class Streamed:
         starts_itself: bool = False,
         grace_s: float = 5.0,
     ) -> None:
+        missing = next((name for name in ("capabilities", "start") if not hasattr(harness, name)), None)
+        if missing is not None or isinstance(harness, type):
+            name = getattr(harness, "__name__", type(harness).__name__)
+            raise TypeError(
+                f"{name} has no `{missing}`" if missing else f"a harness is wanted, not its class: {name}(...)"
+            )
         self.harness: Final = harness
         self.traits: Final = traits or Traits()
         self.starts_itself: Final = starts_itself
@@ -150,6 +160,9 @@ class Streamed:
 
     async def start(self, spec: AttemptSpec, port: SessionPort) -> AgentSession:
         session = await self.harness.start(spec)
+        missing = next((name for name in _SESSION if not hasattr(session, name)), None)
+        if missing is not None:
+            raise ContractError(f"its harness started {type(session).__name__}, which has no `{missing}`")
         port.started()
         return _Session(session, port)
 
@@ -201,7 +214,11 @@ class _Session:
 
     async def _read(self) -> None:
         try:
-            async for told in self._session.events:
+            events = self._session.events
+            if not hasattr(events, "__aiter__"):
+                kind = type(events).__name__
+                raise ContractError(f"`events` is {kind}, not an async iterator: make it a property that yields")
+            async for told in events:
                 self._report(told)
             result = await self._session.wait_result()
             self._over(result)

@@ -22,6 +22,7 @@ from watchfloor.harness.base import (
 )
 from watchfloor.harness.streamed import Streamed, StreamHarness, StreamSession
 from watchfloor.harness.wrapped import WrappedHarness
+from watchfloor.host.serving.adding import only_harness
 from watchfloor.host.serving.server import Host
 from watchfloor.protocol.events import MailState
 from watchfloor.protocol.frames import DoInterrupt, DoStop
@@ -55,6 +56,9 @@ async def check_harness(
     starts by itself, and lasts until it is stopped. `patience_s`: how long a check waits for what must come;
     `settle_s`: how long it waits for what must not. A harness of the smaller seam is given as `Streamed(...)`.
     """
+    if not callable(make):
+        raise TypeError(f"what makes a harness is called for each check: lambda: {type(make).__name__}(...)")
+    only_harness(make())
     done: list[str] = []
     for name, check in _CHECKS.items():
         stage = _Stage(name, make(), short, long, patience_s, settle_s)

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Final, Protocol
 
-from watchfloor.errors import StaleTarget, one_line
+from watchfloor.errors import ContractError, StaleTarget, one_line
 from watchfloor.harness.base import AgentHarness, AgentSession, AttemptSpec, SessionPort, Signal, Stop
 from watchfloor.logs import logger
 from watchfloor.protocol.model import Capabilities
@@ -82,6 +82,8 @@ class Attempt:
         starting = self._starting = asyncio.create_task(self._harness.start(self._spec, self._port))
         try:
             agent = await starting
+            if not hasattr(agent, "capabilities") or not hasattr(agent, "intervene"):
+                raise ContractError(f"its harness started {type(agent).__name__}, which is no AgentSession")
         except asyncio.CancelledError:
             if not starting.cancelled():
                 # We are being cancelled, not the start.

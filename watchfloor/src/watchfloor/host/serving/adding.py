@@ -62,7 +62,7 @@ class Adding(ABC):
         Raises ValueError where the id is taken, TypeError for what is no harness,
         WatchfloorError once the host has ended.
         """
-        _no_other(harness)
+        only_harness(harness)
         if text is not None and not isinstance(text, str):
             raise TypeError(f"a message is a text, not {type(text).__name__}")
         if self._closed:
@@ -183,7 +183,7 @@ class Adding(ABC):
         )
 
 
-def _no_other(harness: object) -> None:
+def only_harness(harness: object) -> None:
     """Raises TypeError for what is no harness, with what was probably meant."""
     if not isinstance(harness, type) and hasattr(harness, "capabilities") and hasattr(harness, "starts_itself"):
         return
