@@ -404,6 +404,8 @@ class Watchfloor(App[int]):
 
     async def _connect(self) -> None:
         loading = asyncio.create_task(asyncio.to_thread(_load_network))
+        # Its writer starts beside that: no source is dialled before it has said how far each was received.
+        self.hub.open_journal()
         targets = list(self._targets)
         if self._demo is not None:
             from watchfloor.errors import Unreachable

@@ -149,6 +149,10 @@ class Hub:
         facts = [ContactFact(t.name, Contact.CONNECTING, now, NOTHING) for t in targets if t.name not in self._lines]
         self._tell(self.fleet.apply(facts, now))
 
+    def open_journal(self) -> None:
+        """Open the journal now, which takes a moment: `start` does it as well. Must be called on the event loop."""
+        self._past.begin()
+
     def start(self, targets: Sequence[Target]) -> None:
         """Connect to these sources, and keep trying. Must be called on the event loop; more may follow later.
 

@@ -109,7 +109,15 @@ class Intake:
         if not 0 < len(session) <= KEEP_ID or streamed_twice(arrival.raw or b"", stream):
             return []
         reading = self._reading
-        told = EventsFact(self._key(session), reading.id("epoch", stream.epoch), event_facts(stream.events, reading))
+        told = tuple.__new__(
+            EventsFact,
+            (
+                self._keys.get(session) or self._key(session),
+                reading.id("epoch", stream.epoch),
+                event_facts(stream.events, reading),
+                False,
+            ),
+        )
         return self._noted([told, *self._strange(session, reading)], reading, session) if reading.used else [told]
 
     def arrivals(self, arrivals: Iterable[Arrival]) -> list[Fact]:

@@ -126,9 +126,9 @@ class Journal:
         kept: list[Said | Gone | Asked] = []
         for item in items:
             if isinstance(item, Streamed):
-                stream = item.stream
-                if stream.seqs:
-                    kept.append(Said(stream.session, stream.epoch, stream.seqs, stream.keys, item.raw or b""))
+                session, epoch, _, numbers, _, keys, *_ = item.stream
+                if numbers:
+                    kept.append(Said(session, epoch, numbers, keys, item.raw or b""))
                 continue
             frame = getattr(item, "frame", None)
             if frame is None or frame.type not in _KEPT:

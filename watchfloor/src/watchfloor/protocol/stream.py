@@ -81,7 +81,7 @@ def read_stream(raw: bytes) -> Stream | None:
         return None
     seqs: list[int] = []
     poss: list[int] = []
-    keys: dict[int, str] = {}
+    keys: dict[int, str] | None = None
     members, texts, pieces = 4, 0, True
     for place, event in enumerate(events):
         if type(event) is not dict:
@@ -130,12 +130,14 @@ def read_stream(raw: bytes) -> Stream | None:
                 return None
             seqs.append(seq)
             if (key := event.get("key")) is not None:
+                keys = keys or {}
                 keys[seq] = key
         if pos is not None:
             if type(pos) is not int or pos < 1:
                 return None
             poss.append(pos)
-    return Stream(session, epoch, events, seqs, poss, keys or None, members, members + texts, pieces)
+    # The constructor of a named tuple takes twice as long as the tuple's own.
+    return tuple.__new__(Stream, (session, epoch, events, seqs, poss, keys, members, members + texts, pieces))
 
 
 def _is_piece(event: Plain, fields: dict[str, type]) -> bool:
