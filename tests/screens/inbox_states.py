@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from console.app import Watchfloor
 from console.screens.inbox.screen import InboxScreen
 from tests.screens.stage import Clock, StagedHost, shown
+from watchfloor.protocol import frames as f
 from watchfloor.protocol import model as m
 from watchfloor.words import OptionKind, Scope
 
@@ -90,6 +91,13 @@ async def _risky(app: Watchfloor, clock: Clock, pilot: Pilot[Any]) -> None:
     await _open(app, clock, pilot, "j", "enter")
 
 
+async def _presence(app: Watchfloor, clock: Clock, pilot: Pilot[Any]) -> None:
+    """Two others look at what is on the card, one of whom has claimed it."""
+    host = await _open(app, clock, pilot, "end", "enter")
+    host.tell(f.Presence(session="docs-writer", request="d1", looking=("ann", "bob"), claimed_by="bob"))
+    await _settle(app, pilot)
+
+
 async def _options(app: Watchfloor, clock: Clock, pilot: Pilot[Any]) -> None:
     await _open(app, clock, pilot, "j", "enter", "end", "A")
 
@@ -111,6 +119,7 @@ State = Callable[[Watchfloor, Clock, Pilot[Any]], Awaitable[None]]
 INBOX: Final[Mapping[str, State]] = {
     "inbox": _inbox,
     "inbox-risky": _risky,
+    "inbox-presence": _presence,
     "inbox-options": _options,
     "inbox-table": _table,
     "inbox-outcomes": _outcomes,
