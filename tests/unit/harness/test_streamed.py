@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.sockets.host_kit import until
-from watchfloor.errors import ContractError, HarnessFailure, TransportError
+from watchfloor import Agent, RunState
+from watchfloor.errors import ContractError, HarnessFailure, Interrupted, RunFailed, TransportError
 from watchfloor.harness.base import AttemptSpec, Decided, Interrupt, Signal, Stop, Wake
 from watchfloor.harness.streamed import OneResult, Streamed, Told
 from watchfloor.host.serving.server import Host
@@ -345,3 +347,20 @@ async def test_what_is_no_harness_of_the_seam_is_told_at_once() -> None:
     wrong = Streamed(Plain())
     with pytest.raises(TypeError, match=r"called for each check: lambda: Streamed\(\.\.\.\)"):
         await check_harness(wrong, short="a", long="b")
+
+
+async def test_it_is_suspended_where_it_asks_and_goes_on_as_a_stored_session(tmp_path: Path) -> None:
+    agent = Agent.builder().data_folder(tmp_path).harness(Streamed(Plain())).build()
+    session = agent.open("s")
+    await agent.run(session, "ask")
+    assert session.state is RunState.SUSPENDED
+    await agent.answer("s", "yes")
+    await agent.resume(session)
+    assert session.result is not None
+    assert (session.state, session.result.text) == (RunState.IDLE, "yes")
+    with pytest.raises(RunFailed, match="TransportError: the line is dead"):
+        await agent.run(session, "lost")
+    stream = agent.run_stream(session, "long")
+    stream.cancel.cancel(now=True)
+    with pytest.raises(Interrupted):
+        await stream.wait()
