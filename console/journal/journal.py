@@ -60,7 +60,7 @@ CLOSE_S: Final = 5.0
 ANSWER_S: Final = 3.0
 """How long a question to the file may take before it counts as unanswered."""
 OPENING_S: Final = 15.0
-"""The same for what is asked before a source is dialled, while the writer may still be starting."""
+"""The same while the writer may still be starting."""
 _KEPT: Final = frozenset({"events", "page", "gap", "request"})
 _TAGS: Final = {kind: tag for tag, kind in enumerate(PARTS)}
 
@@ -261,7 +261,8 @@ class Journal:
 
     async def before(self, source: str, session: str, epoch: str, before: int, limit: int) -> Stored:
         """The last events before number `before` that are here without a hole; none where the file cannot be read."""
-        found = await self._ask("before", (source, session, epoch, before, limit))
+        wait_s = ANSWER_S if self._opened else OPENING_S
+        found = await self._ask("before", (source, session, epoch, before, limit), wait_s=wait_s)
         if found is not None:
             from console.journal.decoding import stored
             from watchfloor.errors import StorageError
@@ -284,7 +285,7 @@ class Journal:
         """Wait until all that was handed over so far is in the file, or cannot be."""
         await self._ask("nothing", (), wait_s=None)
 
-    async def _ask(self, what: str, arguments: tuple[Any, ...], *, wait_s: float | None = ANSWER_S) -> Any:
+    async def _ask(self, what: str, arguments: tuple[Any, ...], *, wait_s: float | None) -> Any:
         from console.journal.wire import framed
 
         if not self._begun or self._closing:
