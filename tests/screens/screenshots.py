@@ -7,15 +7,20 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Final
 
 import resvg_py
 
+from tests.screens.dialogs import DIALOGS
 from tests.screens.inbox_states import INBOX
 from tests.screens.session_states import SESSIONS
 from tests.screens.stage import LARGE, SMALL, Clock, console
 from tests.screens.states import STATES as FLEET_STATES
 
 STATES = {**FLEET_STATES, **SESSIONS, **INBOX}
+_DIALOGS: Final = ("reseed", "replace-sure", "budget", "act-choice", "form", "form-sum", "jump")
+"""Of the dialogs only those that differ most; any other state is written where it is named."""
+USUAL: Final = [state for state in STATES if state not in DIALOGS or state in _DIALOGS]
 FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
 _FONT = "DejaVu Sans Mono"
 _FAR_FONT = re.compile(r"@font-face\s*\{[^}]*\}")
@@ -36,14 +41,14 @@ def near_fonts(svg: str) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Write the states that are named, or all of them."""
+    """Write the states that are named, or the usual ones."""
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
     FOLDER.mkdir(exist_ok=True)
     unknown = [name for name in names if name not in STATES]
     if unknown:
         print(f"there is no state {unknown[0]!r}; there are: {', '.join(STATES)}", file=sys.stderr)
         return 2
-    for state in names or STATES:
+    for state in names or USUAL:
         for size in (SMALL, LARGE):
             svg = near_fonts(asyncio.run(picture(state, size)))
             path = FOLDER / f"{state}-{size[0]}x{size[1]}"
