@@ -57,7 +57,7 @@ async def _host(file: HostFile, harnesses: list[tuple[AgentEntry, AgentHarness]]
             url = await serve(serving, address, tls=tls, insecure=file.insecure, stands=True)
             for agent, harness in harnesses:
                 _add(serving, agent, harness)
-            serving.list_stored()
+            await serving.list_stored()
             out.note(f"listening on {url}")
             if serving.announce_fault is not None:
                 out.note(f"consoles will not find this host by themselves: {serving.announce_fault}")

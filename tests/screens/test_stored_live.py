@@ -23,7 +23,7 @@ async def test_it_is_found_read_and_deleted(tmp_path: Path) -> None:
             host.add(FunctionHarness(echo), name=id, id=id, text=f"the word of {id}")
             await host.wait(id)
     async with Host(log=SqliteLog(path)) as host:
-        host.list_stored()
+        await host.list_stored()
         host.add(FunctionHarness(echo), name="new", id="new")
         await host.serve(announce=False)
         async with watching(host, tmp_path) as console:

@@ -34,7 +34,7 @@ async def log(tmp_path: Path) -> Path:
 async def test_what_nobody_adds_is_listed_and_can_be_read_and_deleted(log: Path) -> None:
     async with Host(log=SqliteLog(log)) as host:
         host.add(FunctionHarness(echo), name="agent b", id="b")
-        listed = host.list_stored()
+        listed = await host.list_stored()
         assert len(listed) == 3
         assert "b" not in listed
         await host.serve(announce=False)
@@ -53,12 +53,12 @@ async def test_what_nobody_adds_is_listed_and_can_be_read_and_deleted(log: Path)
         assert "c" not in host.core.log.sessions()
         assert host.core.log.read("c") == []
     async with Host(log=SqliteLog(log)) as host:
-        assert set(host.list_stored()) == {"a", "b", fork}
+        assert set(await host.list_stored()) == {"a", "b", fork}
 
 
 async def test_one_that_is_listed_gives_way_to_its_program(log: Path) -> None:
     async with Host(log=SqliteLog(log)) as host:
-        host.list_stored()
+        await host.list_stored()
         await host.serve(announce=False)
         async with operator(host.url) as client:
             await client.until(lambda: len(client.sessions) == 4)
@@ -74,20 +74,20 @@ async def test_one_that_is_listed_gives_way_to_its_program(log: Path) -> None:
 async def test_a_fork_runs_as_its_origin_does(log: Path) -> None:
     async with Host(log=SqliteLog(log)) as host:
         host.add(FunctionHarness(echo), name="agent a", id="a")
-        (fork,) = (id for id in host.list_stored() if id not in ("b", "c"))
+        (fork,) = (id for id in await host.list_stored() if id not in ("b", "c"))
         live = host.live(fork)
         assert (live.name, live.state) == ("branch of a", Lifecycle.IDLE)
         assert await live.send("you").response == "branch of a heard you"
         again = host.fork(fork, name="branch of the branch")
     async with Host(log=SqliteLog(log)) as host:
         host.add(FunctionHarness(echo), name="agent a", id="a")
-        host.list_stored()
+        await host.list_stored()
         assert await host.live(again).send("two").response == "branch of the branch heard two"
 
 
 async def test_nothing_runs_one_that_is_only_listed(log: Path) -> None:
     async with Host(log=SqliteLog(log)) as host:
-        host.list_stored()
+        await host.list_stored()
         # Its program has no way to start it either, and it stays what it was.
         host.command("a", DoResume())
         await until(lambda: host.core.session("a").lifecycle is Lifecycle.FAILED)

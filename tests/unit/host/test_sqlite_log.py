@@ -25,7 +25,7 @@ from watchfloor.errors import (
     StorageReadOnly,
 )
 from watchfloor.host.log.events import Batch, EventLog
-from watchfloor.host.log.sqlite import APPLICATION, VERSION, SqliteLog
+from watchfloor.host.log.sqlite import APPLICATION, SWEPT, VERSION, SqliteLog
 from watchfloor.protocol.events import Message, UnknownEvent
 from watchfloor.testing.log_suite import LogSuite, messages, seqs
 
@@ -40,6 +40,32 @@ class TestSqliteLog(LogSuite):
     def log(self, tmp_path: Path) -> Iterator[EventLog]:
         with SqliteLog(tmp_path / "log.db", new_epoch=epochs()) as log:
             yield log
+
+
+# --- erasing
+
+
+def test_what_was_erased_goes_bit_by_bit_and_is_read_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+
+    def rows(log: SqliteLog) -> int:
+        return int(log._db.execute("SELECT COUNT(*) FROM events").fetchone()[0])
+
+    with SqliteLog(path) as log:
+        log.append("a", messages(10))
+        log.append("b", messages(2 * SWEPT + 500))
+        log.erase("b")
+        assert (rows(log), log.read("b"), log.sessions()) == (10 + SWEPT + 500, [], ("a",))
+        assert {item.session for item in log.after(0, 9999)} == {"a"}
+    with SqliteLog(path) as log:
+        # The next one gets nothing of it, whatever its id.
+        log.append("c", messages(1))
+        assert (seqs(log.read("c")), rows(log)) == ([1], 11 + 500)
+        log.append("b", messages(2))
+        assert (seqs(log.read("b")), rows(log)) == ([1, 2], 13)
+        assert log._db.execute("SELECT COUNT(*) FROM erased").fetchone()[0] == 0
+        log.append("b", messages(1))
+        assert rows(log) == 14
 
 
 # --- coming back

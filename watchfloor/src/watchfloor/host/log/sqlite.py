@@ -50,6 +50,9 @@ _LETTERS: Final = (
     "CREATE TABLE IF NOT EXISTS letters (session INTEGER, n INTEGER, body TEXT NOT NULL, PRIMARY KEY (session, n))"
     " WITHOUT ROWID"
 )
+_ERASED: Final = "CREATE TABLE IF NOT EXISTS erased (session INTEGER PRIMARY KEY)"
+SWEPT: Final = 1000
+"""Events of an erased session that are deleted at once: nobody waits for a hundred thousand."""
 LETTERS: Final = 1000
 """Messages to a session of which it is kept how they ended."""
 _events: Final[TypeAdapter[Event]] = TypeAdapter(AnyEvent)
@@ -92,8 +95,13 @@ class SqliteLog:
             raise
 
     def _load(self) -> None:
-        # Not among the tables of a new file: one that was made without it gets it now.
+        # Not among the tables of a new file: one that was made without them gets them now.
         self._db.execute(_LETTERS)
+        self._db.execute(_ERASED)
+        self._erased = [int(id) for (id,) in self._db.execute("SELECT session FROM erased")]
+        # One that was erased must not come back with the events that are still there.
+        highest = self._db.execute("SELECT MAX(id) FROM sessions").fetchone()[0] or 0
+        self._next_id = max([int(highest), *self._erased]) + 1
         rows = self._db.execute("SELECT name, id, epoch, head, first, lost FROM sessions")
         self._sessions = {_name(row[0]): _Session(*row[1:]) for row in rows}
         facts = dict(self._db.execute("SELECT name, value FROM facts"))
@@ -180,11 +188,28 @@ class SqliteLog:
 
     def erase(self, session: str) -> None:
         id = self._of(session).id
-        with self._typed(), sqlite_file.transaction(self._db):
-            for table in ("events", "states", "conversations", "letters"):
-                self._db.execute(f"DELETE FROM {table} WHERE session = ?", (id,))  # noqa: S608 - names of our own
-            self._db.execute("DELETE FROM sessions WHERE id = ?", (id,))
+        if id is not None:
+            with self._typed(), sqlite_file.transaction(self._db):
+                for table in ("states", "conversations", "letters"):
+                    self._db.execute(f"DELETE FROM {table} WHERE session = ?", (id,))  # noqa: S608 - names of our own
+                # Its events belong to nobody from now on, and are read no more.
+                self._db.execute("DELETE FROM sessions WHERE id = ?", (id,))
+                self._db.execute("INSERT INTO erased (session) VALUES (?)", (id,))
+            self._erased.append(id)
         self._sessions.pop(session, None)
+        with self._typed(), sqlite_file.transaction(self._db):
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete some of the events that belong to nobody."""
+        if not self._erased:
+            return
+        id = self._erased[0]
+        some = "SELECT pos FROM events WHERE session = ? LIMIT ?"
+        if self._db.execute(f"DELETE FROM events WHERE pos IN ({some})", (id, SWEPT)).rowcount < SWEPT:  # noqa: S608
+            self._db.execute("DELETE FROM erased WHERE session = ?", (id,))
+            # Should this not be written, it is found again when the file is opened.
+            self._erased.remove(id)
 
     def write(self, batch: Sequence[Batch], states: Sequence[State] = ()) -> list[list[Event]]:
         no_deltas(batch)
@@ -197,6 +222,7 @@ class SqliteLog:
             for state in states:
                 self._keep_state(state, changed)
             self._forget(changed)
+            self._sweep()
             self._db.executemany(
                 "UPDATE sessions SET head = ?, first = ?, lost = ? WHERE id = ?",
                 [(s.head, s.first, s.lost, s.id) for s in changed.values()],
@@ -239,10 +265,11 @@ class SqliteLog:
         session = changed[name] = changed.get(name) or replace(self._sessions.get(name) or self._fresh(name))
         if session.id is None:
             row = self._db.execute(
-                "INSERT INTO sessions (name, epoch, head, first, lost) VALUES (?, ?, 0, 1, 0)",
-                (_key(name), session.epoch),
+                "INSERT INTO sessions (id, name, epoch, head, first, lost) VALUES (?, ?, ?, 0, 1, 0)",
+                (self._next_id, _key(name), session.epoch),
             )
             session.id = row.lastrowid
+            self._next_id += 1
         return session
 
     def _fresh(self, name: str) -> _Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -123,7 +124,7 @@ class Adding(ABC):
         self._core.remove(session, erase=erase)
         self._runner.forget(session)
 
-    def list_stored(self) -> tuple[str, ...]:
+    async def list_stored(self) -> tuple[str, ...]:
         """List what else the log keeps: sessions that this program has not added. Returns their ids, oldest first.
 
         They are as they were, to be read and deleted; nothing runs them until they are added by their ids. Forks of a
@@ -134,7 +135,9 @@ class Adding(ABC):
         there = [name for name in log.sessions() if name not in self._core.roster]
         listed: list[str] = []
         for session in there[-LISTED:]:
-            saved = log.state(session)
+            # Each is read whole, and whoever is connected already must not wait for all of them.
+            await asyncio.sleep(0)
+            saved = log.state(session) if session not in self._core.roster else None
             if saved is None:
                 continue
             try:
