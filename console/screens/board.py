@@ -14,24 +14,31 @@ from console.fleet.changes import Changes
 from console.fleet.decisions.former import former
 from console.fleet.facts import RequestKey, SessionKey
 from console.fleet.roster.census import Census
-from console.fleet.roster.filter import KEYS, Filter
+from console.fleet.roster.filter import Filter
 from console.fleet.roster.order import GroupKey, RowKey, Sort
-from console.fleet.state import Trail
 from console.fleet.views.facts import fact_rows
 from console.fleet.views.roster import RosterView
-from console.fleet.views.row import LETTERS
 from console.fleet.views.status import behind_segments, contact_segments, count_segments, need_segments
 from console.fleet.views.trail import trail_segment
 from console.fleet.views.wording import Segment, clock_time, name_of
 from console.recording.keys import KEYS as REPLAY_KEYS
 from console.screens.availability import Standing
-from console.screens.fleet.footing import arrangement, footer_keys, hint, line_keys, quiet_roster, unheard
+from console.screens.fleet.footing import (
+    arrangement,
+    asked_since,
+    footer_keys,
+    hint,
+    last_trail,
+    line_keys,
+    quiet_roster,
+    unheard,
+)
 from console.screens.fleet.logbook import Logbook
 from console.screens.fleet.sizes import TINY
 from console.screens.pages.told import Told
 from console.screens.readable import Readable
 from console.screens.rule import Rule
-from console.screens.shown import Shown
+from console.screens.shown import Shown, taken_here
 from console.screens.sight import Sight
 from console.screens.too_small import TooSmall
 from watchfloor.text import Clean, clean_line
@@ -287,7 +294,7 @@ class Board:
             ours = former(self._hub.fleet, shown.key)
             on_this = ours is not None and ours.intent.seen is not None and ours.intent.seen.digest == shown.digest
             leads = f"{self._keys.shown('open')} shows it"
-            self.card.card = shown.kept(made, leads, _decision(ours) if ours is not None and on_this else "")
+            self.card.card = shown.kept(made, leads, taken_here(ours) if ours is not None and on_this else "")
             return
         if not made.open and self._asks_more(shown.key.owner):
             made = made._replace(ending=Clean(f"{made.ending}; another request waits: {self._keys.shown('open')}"))
@@ -359,7 +366,7 @@ class Board:
         self.book.paint(changes, now, everything=everything)
         if shown is not None and self.covered:
             shown.covered(self._hub.steady())
-        if shown is not None and (everything or shown.arming(self._hub.steady()) or _touches(changes, shown.key)):
+        if shown is not None and (everything or shown.arming(self._hub.steady()) or shown.touched(changes)):
             self._draw_card(shown, now)
         if everything or changes.sessions or changes.requests or changes.sources:
             self._paint_bars(now)
@@ -423,9 +430,9 @@ class Board:
             line_keys("take it") if writing else footer_keys(standings(), self._keys, fleet, unread=unread)
         )
         self._rule.say(self._log_title(selected, now), active=self._log_active)
-        trail = self._last_trail(selected, shown)
+        trail = last_trail(fleet, selected, shown)
         self._trailed = trail_segment(trail, self._tz) if trail is not None else _NOTHING
-        if trail is not None and self._asked_since(trail):
+        if trail is not None and asked_since(fleet, trail):
             self._trailed = Clean(f"before it asked this: {self._trailed[0]}"), self._trailed[1]
 
     def _fact_rows(self, selected: SessionKey, now: int) -> list[FactRow]:
@@ -481,55 +488,9 @@ class Board:
         session = self._hub.fleet.sessions.get(selected) if selected is not None else None
         return [] if session is None else [(Clean(f"for {name_of(session)}"), "quiet")]
 
-    # -------------------------------------------------------------- commands
-
-    def _last_trail(self, selected: SessionKey | None, shown: Shown | None) -> Trail | None:
-        """The newest command on the selected session. Below a card: on its request, or given since it stands there."""
-        for trail in reversed(self._hub.fleet.trails.values()):
-            if shown is None:
-                found = trail.target == selected
-            elif trail.request is not None:
-                found = trail.request == shown.key
-            else:
-                found = trail.target == shown.key.owner and trail.requested_at >= shown.put_at
-            if found:
-                return trail
-        return None
-
-    def _asked_since(self, trail: Trail) -> bool:
-        """Is the command over, and does its session wait for something that it asked only after that was given?"""
-        session = self._hub.fleet.sessions.get(trail.target)
-        waiting = session.open_requests() if session is not None and not trail.active else []
-        return any(
-            request.key != trail.request and self._hub.fleet.asked_local(request) >= trail.requested_at
-            for request in waiting
-        )
-
-    # -------------------------------------------------------------- copying and help
+    # -------------------------------------------------------------- copying
 
     def last_line(self) -> Clean:
         """The selected line of the log, whole."""
         selected = self.book.selected_line()
         return Clean("  ".join(selected)) if selected is not None else Clean("")
-
-    def legend(self) -> list[FactRow]:
-        """What the letters of the roster stand for, and what a filter is made of."""
-        letters = "  ".join(f"{letter} {primitive.value}" for primitive, letter in LETTERS)
-        return [
-            (Clean("CAN"), Clean(letters), "quiet"),
-            (Clean("TRY"), Clean("which attempt it is"), "quiet"),
-            (Clean("? was"), Clean("the last known state: its source is not heard"), "quiet"),
-            (Clean("whole"), Clean("every event of the session is known here"), "quiet"),
-            (Clean("unverified"), Clean("a name that no token vouches for"), "quiet"),
-            (Clean("filter"), Clean("  ".join(f"{key}:" for key in KEYS) + "  or any text"), "quiet"),
-            (Clean(""), Clean('- before a term turns it round, a,b is either, "a text" may hold blanks'), "quiet"),
-        ]
-
-
-def _touches(changes: Changes, key: RequestKey) -> bool:
-    return key in changes.requests or key.owner in changes.sessions or key.source in changes.sources
-
-
-def _decision(trail: Trail) -> str:
-    """A decision that was taken here, and by whom."""
-    return f"your decision ({trail.told})" if trail.intent.policy is None else f"the decision ({trail.told})"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final
 
+from console.fleet.changes import Changes
 from console.fleet.facts import RequestKey, Seen
 from console.fleet.gate import ARM_MS
-from console.fleet.state import Request
+from console.fleet.state import Request, Trail
 from watchfloor.text import Clean
 
 if TYPE_CHECKING:
@@ -111,3 +112,13 @@ class Shown:
     def arming(self, now: int) -> bool:
         """Does the card still count down, or show that it does?"""
         return self._counts or self._opened is None or now < max(self._opened, self._changed) + ARM_MS
+
+    def touched(self, changes: Changes) -> bool:
+        """Does any of them concern the request, its session or its source?"""
+        key = self.key
+        return key in changes.requests or key.owner in changes.sessions or key.source in changes.sources
+
+
+def taken_here(trail: Trail) -> str:
+    """A decision that was taken here, and by whom."""
+    return f"your decision ({trail.told})" if trail.intent.policy is None else f"the decision ({trail.told})"

@@ -1,4 +1,4 @@
-"""What stands in the lines that frame the fleet: keys, hints, and what a quiet roster says."""
+"""What stands in the lines that frame the fleet: keys, hints, the last command, and what a quiet roster says."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from console.fleet.needs import open_requests
 from console.fleet.roster.arrangement import Arrangement, group_words
 from console.fleet.roster.filter import Filter
 from console.fleet.roster.order import Sort
-from console.fleet.state import Source
+from console.fleet.state import Source, Trail
 from console.fleet.store import Store
 from console.fleet.views.wording import Segment
 from console.keymap import Keymap
 from console.screens.availability import Standing
+from console.screens.shown import Shown
 from watchfloor.text import NOTHING, Clean, clean_line, cut
 from watchfloor.words import Contact
 
@@ -76,6 +77,27 @@ def unheard(store: Store, selected: SessionKey | None, keys: Keymap, room: int) 
         return ()
     why = f": {source.why}" if source.why else ""
     return ((cut(Clean(f"{source.shown} is not heard ({keys.shown('sources')} tells more){why}"), room), "lost"),)
+
+
+def last_trail(store: Store, selected: SessionKey | None, shown: Shown | None) -> Trail | None:
+    """The newest command on the selected session. Below a card: on its request, or given since it stands there."""
+    for trail in reversed(store.trails.values()):
+        if shown is None:
+            found = trail.target == selected
+        elif trail.request is not None:
+            found = trail.request == shown.key
+        else:
+            found = trail.target == shown.key.owner and trail.requested_at >= shown.put_at
+        if found:
+            return trail
+    return None
+
+
+def asked_since(store: Store, trail: Trail) -> bool:
+    """Is the command over, and does its session wait for something that it asked only after that was given?"""
+    session = store.sessions.get(trail.target)
+    waiting = session.open_requests() if session is not None and not trail.active else []
+    return any(request.key != trail.request and store.asked_local(request) >= trail.requested_at for request in waiting)
 
 
 def arrangement(rows: Arrangement, filter: Filter | None) -> tuple[Segment, ...]:

@@ -327,6 +327,7 @@ class FleetScreen(Jumping):
     def show_help(self) -> None:
         """List every key, and why one does nothing here."""
         from console.screens.pages.help import HelpScreen, help_items  # not needed for the first frame
+        from console.screens.pages.legend import legend
 
         items = help_items(self.standings(), read_only=self._hub.read_only)
         keys = self._keys
@@ -334,8 +335,8 @@ class FleetScreen(Jumping):
             from console.screens.replaying import replay_items, replay_keys
 
             items, keys = [*replay_items(), *items], replay_keys(keys)
-        about, legend = self._board.whose(self._sight.selected), self._board.legend()
-        screen = HelpScreen(about, items, keys, legend, badge(self._hub, self._clock, self._marks), marks=self._marks)
+        about = self._board.whose(self._sight.selected)
+        screen = HelpScreen(about, items, keys, legend(), badge(self._hub, self._clock, self._marks), marks=self._marks)
         self.app.push_screen(screen, lambda id: self.action_perform(id) if id is not None else None)
 
     def leave(self) -> None:
