@@ -92,3 +92,26 @@ async def test_nothing_runs_one_that_is_only_listed(log: Path) -> None:
         host.command("a", DoResume())
         await until(lambda: host.core.session("a").lifecycle is Lifecycle.FAILED)
         assert "add it to the host, by this id, with its harness" in str(host.core.session("a").error)
+
+
+async def test_a_new_child_is_none_of_those_that_were_there_before(tmp_path: Path) -> None:
+    async def boss(run: Run, mail: tuple[MailItem, ...]) -> str:
+        return run.spawn(echo, "kid", mail[-1].text)
+
+    for life, text in enumerate(("one", "two"), 1):
+        async with Host(log=SqliteLog(tmp_path / "log.db")) as host:
+            host.add(FunctionHarness(boss), name="boss", id="boss")
+            child = await host.live("boss").send(text).response
+            assert child == ("kid" if life == 1 else "kid-2")
+            await host.wait(child)
+            assert host.core.session(child).last_words() == f"kid heard {text}"
+
+
+async def test_a_new_fork_is_none_of_those_that_were_there_before(log: Path) -> None:
+    async with Host(log=SqliteLog(log)) as host:
+        host.add(FunctionHarness(echo), name="agent a", id="a")
+        host.send("a", "more")
+        await host.wait("a")
+        fork = host.fork("a", name="branch of a")
+        assert host.core.log.head(fork) == 0
+        assert len(host.core.session(fork).conversation.messages) == 4

@@ -35,7 +35,7 @@ class Between:
         """A new session that begins with what this one remembers."""
         fixed = self._roster.fixed(core.id)
         name = (do.name or "").strip() or f"{fixed.get('name') or core.id} (fork)"
-        id = self._roster.free_id(name)
+        id = self._roster.free_id(name, fresh=True)
         seed = tuple(core.conversation.messages)
         effect = ForkSession(core.id, id, name, seed, core.conversation.model)
         return Handled(OutcomeKind.APPLIED, [effect], info={"session": id, "name": name})

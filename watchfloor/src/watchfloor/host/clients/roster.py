@@ -128,11 +128,11 @@ class Roster:
         entry = self._entries.get(session)
         return entry.fixed if entry is not None else {}
 
-    def free_id(self, name: str) -> str:
-        """An id that no session has, made of the name."""
+    def free_id(self, name: str, *, fresh: bool = False) -> str:
+        """An id that no session has, made of the name; a `fresh` one the log knows nothing of, either."""
         stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "session"
         number, id = 1, stem
-        while id in self._entries:
+        while id in self._entries or (fresh and self._log.head(id)):
             number += 1
             id = f"{stem}-{number}"
         return id

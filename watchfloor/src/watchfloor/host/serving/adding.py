@@ -103,6 +103,8 @@ class Adding(ABC):
         session = self.add(
             harness,
             name=name,
+            # A new child is none that was there before this host ended: what it is told would not reach that one.
+            id=self._core.roster.free_id(name, fresh=True),
             parent=parent,
             cwd=self._runner[parent].spec.cwd,
             demo=bool(fixed.get("demo")),
