@@ -132,7 +132,8 @@ class Roster:
         """An id that no session has, made of the name; a `fresh` one the log knows nothing of, either."""
         stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "session"
         number, id = 1, stem
-        while id in self._entries or (fresh and self._log.head(id)):
+        known = frozenset(self._log.sessions() if fresh else ())
+        while id in self._entries or id in known:
             number += 1
             id = f"{stem}-{number}"
         return id
