@@ -52,6 +52,7 @@ class Facts(LineView, can_focus=False):
         facts: FactRows = (),
         *,
         marks: Marks = UNICODE_MARKS,
+        hang: int = 0,
         name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
@@ -61,9 +62,11 @@ class Facts(LineView, can_focus=False):
         Args:
             facts: What it shows.
             marks: The characters it draws by itself.
+            hang: Characters of each value that are a column of their own: what is wrapped stands behind them.
         """
         super().__init__(name=name, id=id, classes=classes)
         self._marks = marks
+        self._hang = hang
         self._facts = tuple(facts)
         self._label_width = 0
         self._lines: list[_Line] = []
@@ -94,7 +97,10 @@ class Facts(LineView, can_focus=False):
     def _pieces(self, fact: FactRow) -> list[str]:
         room = max(2, self.line_width - self._label_width - 3)
         # A path is read, and copied, by its parts.
-        pieces = wrap(fact[1], room, seam="/")
+        hang = self._hang if _parts(fact[1], self._hang) and room > 2 * self._hang else 0
+        pieces = wrap(fact[1][hang:], room - hang, seam="/")
+        if hang:
+            pieces = [(" " * hang if at else fact[1][:hang]) + piece for at, piece in enumerate(pieces)]
         if len(fact) < 4 or len(pieces) <= fact[3]:
             return pieces
         *whole, last = pieces[: fact[3]]
@@ -118,3 +124,8 @@ class Facts(LineView, can_focus=False):
         line = self._lines[index]
         label = f" {fit(line.label, self._label_width, self._marks.cut)}  "
         return strip_of([(label, self.paint("label")), (line.value, self.tone(line.tone))], width, ground)
+
+
+def _parts(value: str, at: int) -> bool:
+    """Does a column end there? One blank may as well stand between two words."""
+    return 1 < at < len(value) and value[at - 2 : at] == "  " and value[at] != " "

@@ -99,3 +99,17 @@ async def test_no_text_breaks_a_line_or_brings_control(width: int) -> None:
             check_harmless(strips(facts), width)
 
         check()
+
+
+async def test_what_is_wrapped_stands_behind_the_column_that_its_value_begins_with() -> None:
+    rows: list[FactRow] = [
+        (Clean("k"), Clean("label     one two three four five six"), "plain"),
+        (Clean(""), Clean("no column here, only words that are wrapped"), "plain"),
+    ]
+    facts = Facts(rows, hang=10)
+    async with Bench(facts).run_test(size=(32, 8)) as pilot:
+        await pilot.pause()
+        shown = [line.rstrip() for line in lines(facts)]
+    assert shown[:2] == [" k  label     one two three", "              four five six"]
+    assert shown[2].startswith("    no column here, only")
+    assert shown[3].startswith("    that")

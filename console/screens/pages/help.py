@@ -190,7 +190,7 @@ class HelpScreen(Screen[str | None]):
         line = _Find(placeholder="words of what you look for", max_length=_MOST)
         line.cursor_blink = False
         yield line
-        yield Facts(marks=self._marks)
+        yield Facts(marks=self._marks, hang=_LABEL)
 
     def on_mount(self) -> None:
         """List everything."""
