@@ -59,14 +59,16 @@ if TYPE_CHECKING:
     from console.terminal.lifeline import Lifeline
     from watchfloor.connector import Clock, Target
 
-_BEHIND_THE_FIRST_PAINT: Final = (
-    "console.connectors.registry",
-    "console.connectors.native",
+_TO_CONNECT: Final = ("console.connectors.registry", "console.connectors.native", "console.notifying.keeper")
+"""What is loaded behind the first paint, before the sources are reached."""
+_TO_INTERVENE: Final = (
     "console.commands",
     "console.fleet.decisions.grants",
     "console.hub.deciding",
-    "console.notifying.keeper",
+    "console.screens.flows.answering",
+    "console.screens.flows.batch",
 )
+"""What is loaded while they are: the first key that needs it must not wait for it."""
 
 DRAWS_AGAIN_S: Final = 0.1
 """Seconds between two looks at whether a terminal that was behind takes more."""
@@ -403,7 +405,7 @@ class Watchfloor(App[int]):
         _: Worker[None] = self.run_worker(self._connect, exit_on_error=True)
 
     async def _connect(self) -> None:
-        loading = asyncio.create_task(asyncio.to_thread(_load_network))
+        loading = asyncio.create_task(asyncio.to_thread(_load, _TO_CONNECT))
         # Its writer starts beside that: no source is dialled before it has said how far each was received.
         self.hub.open_journal()
         targets = list(self._targets)
@@ -420,6 +422,7 @@ class Watchfloor(App[int]):
         self.hub.start(targets)
         if self._discovery is not None:
             self._looking = self.run_worker(partial(self._discovery.run, self.hub), exit_on_error=True)
+        await asyncio.to_thread(_load, _TO_INTERVENE)
         self._collector.take_over(self._clock())
         if self.hub.showing is None:
             self.set_interval(ATTENDS_S, self._attend)
@@ -454,6 +457,6 @@ class Watchfloor(App[int]):
         self.exit(return_code=1)
 
 
-def _load_network() -> None:
-    for module in _BEHIND_THE_FIRST_PAINT:
+def _load(modules: Sequence[str]) -> None:
+    for module in modules:
         import_module(module)

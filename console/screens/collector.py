@@ -27,7 +27,6 @@ class Collector:
 
     def take_over(self, now: int) -> None:
         """Freeze what is there and stop the collector from running by itself."""
-        gc.collect()
         gc.freeze()
         gc.disable()
         self._taken = True

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from watchfloor.errors import ProtocolError
 from watchfloor.protocol.events import AnyEvent, Event, Raw
@@ -42,9 +42,11 @@ _PLACE: Final[dict[str, int | None]] = {"seq": 1, "pos": 1, "attempt": None, "at
 _UNREAD_REF: Final = {"kind": "approval", "asked_at": 0, "digest": ""}
 """What stands in for the fields of a listed request that cannot be read."""
 
-_HOST: TypeAdapter[HostFrame | UnknownFrame] = TypeAdapter(AnyHostFrame)
-_CLIENT: TypeAdapter[ClientFrame | UnknownFrame] = TypeAdapter(AnyClientFrame)
-_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+_WHEN_USED: Final = ConfigDict(defer_build=True)
+"""A console reads no frames of clients, and a host none of hosts."""
+_HOST: TypeAdapter[HostFrame | UnknownFrame] = TypeAdapter(AnyHostFrame, config=_WHEN_USED)
+_CLIENT: TypeAdapter[ClientFrame | UnknownFrame] = TypeAdapter(AnyClientFrame, config=_WHEN_USED)
+_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent, config=_WHEN_USED)
 _SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 
 

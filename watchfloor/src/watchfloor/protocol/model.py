@@ -51,7 +51,8 @@ AnyStopReason = Annotated[StopReason, lenient(StopReason, StopReason.OTHER)]
 class Model(BaseModel):
     """Base of all values on the wire."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, protected_namespaces=())
+    # A reader of frames is made once for all of them: one for each class as well would take as long again.
+    model_config = ConfigDict(extra="ignore", frozen=True, protected_namespaces=(), defer_build=True)
 
 
 # --- capabilities and traits ---------------------------------------------------------------

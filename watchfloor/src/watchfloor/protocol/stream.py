@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from watchfloor.protocol.events import AnyEvent, Event
@@ -18,7 +18,7 @@ Plain: TypeAlias = dict[str, Any]
 
 MOST_NUMBER: Final = 2**53 - 1
 _BEGINS: Final = b'{"type":"events",'
-_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent)
+_EVENT: TypeAdapter[Event] = TypeAdapter(AnyEvent, config=ConfigDict(defer_build=True))
 _ANY: Final = object
 _ALL: Final[dict[str, type]] = {
     "kind": str, "seq": int, "pos": int, "attempt": int, "at": int, "turn": str, "item": str, "key": str, "author": str,
