@@ -115,7 +115,7 @@ def test_lines_of_megabytes_are_cut_at_the_door_and_say_by_how_much(traced: None
 
 def test_short_lines_weigh_what_they_take(traced: None) -> None:
     """Of thousands of sessions that say little the text is next to nothing; what holds it is what is bounded."""
-    many, each = (1_000, 300) if TORTURE else (200, 300)
+    many, each = (1_000, 300) if TORTURE else (60, 300)
     console = Console()
     names = [f"s{n}" for n in range(many)]
     console.takes(sessions(*map(summary, names)))
