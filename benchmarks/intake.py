@@ -40,7 +40,7 @@ class Console:
     """All of a console but its screen and its sockets, with so many sessions."""
 
     def __init__(self, sessions: int) -> None:
-        self._core = ClientCore(Target(name="bench", url="ws://127.0.0.1:9"))
+        self._core = ClientCore(Target(name="bench", url="ws://127.0.0.1:9"), streams=True)
         self._core.opened()
         self._intake = Intake("bench", lambda: BEGAN)
         self.fleet = Fleet()
