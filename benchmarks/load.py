@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import signal
 import subprocess
@@ -96,11 +97,14 @@ def cpu_s(pid: int) -> float:
 
 
 def resident_mb(pid: int) -> float:
-    """Megabytes of memory that a process holds."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
+    """Megabytes of memory that a process holds, and the one that writes its journal."""
+    found = 0.0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):  # another one may just have ended
+            told = dict(line.split(":", 1) for line in status.read_text().splitlines())
+            if str(pid) in (status.parent.name, told["PPid"].strip()):
+                found += int(told.get("VmRSS", "0").split()[0]) / 1024
+    return found or float("nan")
 
 
 def until(moment: float) -> None:

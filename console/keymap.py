@@ -8,6 +8,7 @@ from __future__ import annotations
 import string
 import unicodedata
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from console.actions import Action, bound
@@ -54,9 +55,11 @@ _NEEDED: Final = frozenset({"leave", "back"})
 
 
 class Keymap(NamedTuple):
-    """Actions with their keys. `keys` maps an action's id to toolkit key names, most usual first."""
+    """Actions with their keys. `keys` maps an action's id to toolkit key names, most usual first; `changed` are those
+    that are not the usual ones."""
 
     keys: Mapping[str, tuple[str, ...]]
+    changed: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     def shown(self, id: str) -> Clean:
         """The key to name in footer, card and help; "" for an action without a key."""
@@ -68,8 +71,11 @@ class Keymap(NamedTuple):
         return Clean(" ".join(shown_key(name) for name in self.keys.get(id, ())))
 
     def bindings(self) -> dict[str, str]:
-        """What the toolkit is told: ids with comma-separated keys."""
-        return {id: bound(id, names) for id, names in self.keys.items()}
+        """What the toolkit is told: ids with comma-separated keys, of those that have others than usual.
+
+        It goes through all that it is told with each key that is pressed, before anything is done about it.
+        """
+        return {id: bound(id, names) for id, names in self.changed.items()}
 
 
 class KeyFault(NamedTuple):
@@ -101,7 +107,8 @@ def keymap(actions: Iterable[Action], changed: Mapping[str, tuple[str, ...]] | N
     faults = key_faults(changed or {}, table)
     if faults:
         raise ConfigError("\n".join(f"keys.{fault.id}: {fault.says}" for fault in faults))
-    return Keymap({action.id: (changed or {}).get(action.id, action.keys) for action in table})
+    keys = {action.id: (changed or {}).get(action.id, action.keys) for action in table}
+    return Keymap(keys, {action.id: keys[action.id] for action in table if keys[action.id] != action.keys})
 
 
 def key_faults(changed: Mapping[str, tuple[str, ...]], actions: Iterable[Action]) -> list[KeyFault]:

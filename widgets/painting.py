@@ -9,10 +9,12 @@ from rich.segment import Segment as RichSegment
 from rich.style import Style
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
 from watchfloor.text import NOTHING, Clean
+from widgets.thumb import thumb
 from widgets.tones import Tone
 
 _TONE: Final = "tone-"
@@ -52,6 +54,26 @@ class Painted(Widget):
     def tone(self, tone: Tone, ground: str = "") -> Style:
         """The style of a tone."""
         return self.paint(f"tone-{tone}", ground)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines as they are painted.
+
+        The toolkit would put each through borders, padding, links and tints, for which there is nothing to do here:
+        that takes longer than to paint it, and a frame is what a key waits for.
+        """
+        if any(self.styles.gutter) or self.opacity < 1:
+            return super().render_lines(crop)
+        filters, background = self.get_line_filters(), self.background_colors[1]
+        width, ground = self.region.width, self.rich_style
+        begin, end = crop.column_span
+        strips: list[Strip] = []
+        for y in crop.line_range:
+            # Behind the lines is the scrollbar, which paints itself over them.
+            strip = self.render_line(y).extend_cell_length(width, ground)
+            for one in filters:
+                strip = strip.apply_filter(one, background)
+            strips.append(strip if begin == 0 and end == width else strip.crop(begin, end))
+        return strips
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -155,9 +177,26 @@ class LineView(Painted, ScrollView, can_focus=True):
             return
         self.set_reactive(Widget.virtual_size, size)
         if self.is_attached:
-            self.vertical_scrollbar.window_virtual_size = height
+            self._take_bar(height, self.vertical_scrollbar.position)
             if self.scroll_y > self.max_scroll_y:
                 self.jump(self.max_scroll_y)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        if self.show_vertical_scrollbar and round(old_value) != round(new_value):
+            self._take_bar(self.vertical_scrollbar.window_virtual_size, new_value)
+            self.refresh(self.size.region)
+
+    def _take_bar(self, extent: int, position: float) -> None:
+        """Tell the scrollbar. Of thousands of lines one more or less moves it by less than can be drawn, and then it is
+        not painted again: that takes as long as all the lines beside it."""
+        bar = self.vertical_scrollbar
+        height = bar.size.height
+        before = thumb(bar, bar.window_virtual_size, bar.position, height)
+        if height and before == thumb(bar, extent, position, height):
+            bar.set_reactive(ScrollBar.window_virtual_size, extent)
+            bar.set_reactive(ScrollBar.position, position)
+        else:
+            bar.window_virtual_size, bar.position = extent, position
 
     def jump(self, y: int) -> None:
         """Scroll to a line at once."""

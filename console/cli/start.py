@@ -78,6 +78,9 @@ def _open(
         raise Fail(f"{reason}; for scripts there are the verbs sessions, requests and events", USAGE)
     if not browser and not _utf8():
         config = replace(config, ascii=True)
+    # A key waits for the next frame. The toolkit waits for a sixtieth of a second between two, which is more than it
+    # takes to paint one.
+    os.environ.setdefault("TEXTUAL_FPS", "120")
     from console.cli import logs
     from console.opening import run
 

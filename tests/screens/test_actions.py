@@ -140,3 +140,11 @@ def test_keys_are_written_as_they_are_spoken_of(written: str, names: tuple[str, 
 @pytest.mark.parametrize(("name", "shown"), [("question_mark", "?"), ("escape", "esc"), ("a", "a"), ("ctrl+c", "^C")])
 def test_keys_are_shown_as_operators_call_them(name: str, shown: str) -> None:
     assert shown_key(name) == shown
+
+
+def test_the_toolkit_is_told_of_no_more_than_was_changed() -> None:
+    assert keymap(ACTIONS).bindings() == {}
+    assert keymap(ACTIONS, {"approve": ("d",), "deny": ("h",), "help": keymap(ACTIONS).keys["help"]}).bindings() == {
+        "approve": "d",
+        "deny": "h",
+    }
