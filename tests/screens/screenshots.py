@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import resvg_py
@@ -29,10 +30,12 @@ _FAR_FONT = re.compile(r"@font-face\s*\{[^}]*\}")
 async def picture(state: str, size: tuple[int, int]) -> str:
     """One state as SVG."""
     clock = Clock()
-    app = console(clock)
-    async with app.run_test(size=size) as pilot:
-        await STATES[state](app, clock, pilot)
-        return app.export_screenshot(title="watchfloor")
+    # One of its own: what another picture has written down is no part of this one.
+    with TemporaryDirectory() as folder:
+        app = console(clock, folder=Path(folder))
+        async with app.run_test(size=size) as pilot:
+            await STATES[state](app, clock, pilot)
+            return app.export_screenshot(title="watchfloor")
 
 
 def near_fonts(svg: str) -> str:
