@@ -6,8 +6,8 @@ import asyncio
 import os
 import signal
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -45,6 +45,19 @@ async def until(holds: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - what it waits for is done by a thread
             await asyncio.sleep(0.005)
+
+
+@contextmanager
+def stopped(writer: int | None) -> Iterator[int]:
+    """A writer that stands still, and goes on also where the test fails."""
+    assert writer is not None
+    os.kill(writer, signal.SIGSTOP)
+    os.waitpid(writer, os.WUNTRACED)  # it may take a moment, in which it reads on
+    try:
+        yield writer
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(writer, signal.SIGCONT)
 
 
 def names(folder: Path) -> list[str]:
@@ -217,14 +230,12 @@ async def test_a_writer_that_somebody_ends_is_started_again_and_has_it_all(tmp_p
     async with kept(tmp_path / "journal.db") as journal:
         for round in range(2):
             await journal.flushed()
-            first = journal.writer
-            assert first is not None
-            os.kill(first, signal.SIGSTOP)
-            for seq in range(round * 100 + 1, round * 100 + 101):
-                journal.take("h", received(events([seq])))
-            asked = asyncio.create_task(journal.before("h", "s", "e", round * 100 + 101, 3))
-            await asyncio.sleep(0)
-            os.kill(first, signal.SIGKILL)
+            with stopped(journal.writer) as first:
+                for seq in range(round * 100 + 1, round * 100 + 101):
+                    journal.take("h", received(events([seq])))
+                asked = asyncio.create_task(journal.before("h", "s", "e", round * 100 + 101, 3))
+                await asyncio.sleep(0)
+                os.kill(first, signal.SIGKILL)
             await until(lambda: journal.fault is not None)
             assert "ended by signal 9" in journal.says
             assert seqs((await asked).events) == [round * 100 + n for n in (98, 99, 100)]
@@ -266,16 +277,13 @@ async def test_the_writer_ends_by_itself_when_the_console_is_gone(tmp_path: Path
 
 async def test_more_than_the_system_holds_between_the_two_is_handed_over_in_its_order(tmp_path: Path) -> None:
     async with kept(tmp_path / "journal.db") as journal:
-        writer = journal.writer
-        assert writer is not None
         await journal.flushed()
-        os.kill(writer, signal.SIGSTOP)
-        text = "x" * 50_000
-        for seq in range(1, 101):
-            journal.take("h", received(Events(session="s", epoch="e", events=[message(seq, text)])))
-        journal.hide(["xxxxx"])
-        assert journal._line is not None
-        assert journal._line._unsent
-        os.kill(writer, signal.SIGCONT)
+        with stopped(journal.writer):
+            text = "x" * 50_000
+            for seq in range(1, 101):
+                journal.take("h", received(Events(session="s", epoch="e", events=[message(seq, text)])))
+            journal.hide(["xxxxx"])
+            assert journal._line is not None
+            assert journal._line._unsent
         assert seqs((await journal.before("h", "s", "e", 101, 100)).events) == list(range(1, 101))
         assert journal.waiting == 0
