@@ -5,10 +5,8 @@ and on the wire, shown only through `clean_line`). Times are milliseconds since 
 clock unless a name says `local`.
 
 Nearly all are tuples: to make the class of one takes an eighth of the time that a frozen dataclass takes, and the first
-frame waits for all of them.
+frame waits for all of them. For the same reason the types of their members are no texts, which would have to be read.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

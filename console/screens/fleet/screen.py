@@ -113,7 +113,6 @@ class FleetScreen(Jumping):
         yield TooSmall(id="too-small")
         yield StatusBar(id="trail", marks=marks)
         yield StatusBar(id="notice", marks=marks)
-        yield self._board.told
         yield ActionFooter(id="footer", marks=marks)
 
     def on_mount(self) -> None:
@@ -129,6 +128,7 @@ class FleetScreen(Jumping):
         from widgets.line_box import LineBox
 
         await self.query_one("#main").mount(self._board.card, before="#log-rule")
+        await self.mount(self._board.told, before="#footer")
         await self.mount(LineBox(id="line", marks=self._marks), after="#counts")
         drawer = Drawer(self._hub.steady, self._quiet, id="drawer", marks=self._marks, drafts=self._setting.drafts)
         await self.mount(drawer)
