@@ -140,8 +140,10 @@ def lay_body(content: Content, width: int, marks: Marks) -> Body:
             writer.own("size", action.size, "tone-quiet")
         if not action.complete:
             writer.own("", "not complete: a part of it is missing here", "tone-failed")
+    ended = len(writer.ends)
     for field, value in zip(fields, content.values, strict=True):
         writer.gap()
+        del writer.ends[ended:]  # each is asked by itself; that it goes on is what has to be seen
         writer.outside("asks", field.label.split("\n"), "exact")
         for number, choice in enumerate(field.choices, 1):
             writer.outside(str(number), (choice,), "tone-plain")
