@@ -65,6 +65,8 @@ _TO_INTERVENE: Final = (
     "console.commands",
     "console.fleet.decisions.grants",
     "console.hub.deciding",
+    "console.fleet.views.card",
+    "console.fleet.decisions.risk.judged",
     "console.screens.flows.answering",
     "console.screens.flows.batch",
 )

@@ -17,9 +17,28 @@ NETWORK_AND_MODELS = {"httpx", "pydantic", "pydantic_core", "websockets"}
 TOOLKIT = {"rich", "textual"}
 
 
+BEHIND_THE_FIRST_FRAME = (
+    "console.cli.parser",
+    "console.fleet.decisions.risk",
+    "console.fleet.views.card",
+    "console.screens.flows.asking",
+    "console.screens.flows.drawer",
+    "console.screens.flows.steering",
+    "console.screens.inbox.screen",
+    "console.screens.pages.help",
+    "console.screens.pages.leaving",
+    "console.screens.session.screen",
+)
+
+
 def loaded_by(module: str, cwd: Path) -> set[str]:
     """Import `module` in a fresh interpreter; return the top-level names of everything that is loaded after it."""
-    code = f"import {module}, sys; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    return {name.partition(".")[0] for name in modules_of(module, cwd)}
+
+
+def modules_of(module: str, cwd: Path) -> set[str]:
+    """Import `module` in a fresh interpreter; return what is loaded after it."""
+    code = f"import {module}, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-c", code], cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
@@ -40,6 +59,12 @@ def loaded_by(module: str, cwd: Path) -> set[str]:
 )
 def test_an_import_loads_nothing_it_does_not_need(module: str, unwanted: set[str], tmp_path: Path) -> None:
     assert loaded_by(module, tmp_path) & unwanted == set()
+
+
+def test_the_first_frame_waits_for_nothing_that_it_does_not_draw(tmp_path: Path) -> None:
+    loaded = modules_of("console.cli.main, console.cli.start, console.opening", tmp_path)
+    assert loaded.isdisjoint(BEHIND_THE_FIRST_FRAME)
+    assert {"console.screens.fleet.screen", "textual.app"} <= loaded, "it is that of the console"
 
 
 @pytest.mark.parametrize(("module", "wanted"), [("watchfloor.protocol.model", "pydantic"), ("console.app", "textual")])
