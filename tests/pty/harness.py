@@ -24,6 +24,9 @@ from typing import Final
 
 import pyte
 
+PATIENCE_S: Final = 60.0
+"""How long a test waits for what has to come: nobody waits so long for what does come, however slow the machine."""
+
 # What a modern terminal answers to the questions that the toolkit asks.
 _REPLIES: Final = (
     (re.compile(rb"\x1b\[\?2026\$p"), b"\x1b[?2026;2$y"),
@@ -54,6 +57,7 @@ KEYS: Final[Mapping[str, bytes]] = {
     "delete": b"\x1b[3~",
     "ctrl+c": b"\x03",
     "ctrl+l": b"\x0c",
+    "ctrl+u": b"\x15",
     "ctrl+z": b"\x1a",
     "space": b" ",
 }
@@ -155,7 +159,7 @@ class Terminal:
         self._screen.resize(rows, columns)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def wait_for(self, text: str | re.Pattern[str], timeout_s: float = 20.0) -> str:
+    def wait_for(self, text: str | re.Pattern[str], timeout_s: float = PATIENCE_S) -> str:
         """Wait until the screen holds the text or matches the pattern; return the screen.
 
         Raises:
@@ -165,13 +169,13 @@ class Terminal:
         self.wait_until(lambda: found(self.screen()), timeout_s, what=repr(text))
         return self.screen()
 
-    def wait_gone(self, text: str, timeout_s: float = 20.0) -> str:
+    def wait_gone(self, text: str, timeout_s: float = PATIENCE_S) -> str:
         """Wait until the screen no longer holds the text."""
         self.wait_until(lambda: text not in self.screen(), timeout_s, what=f"{text!r} to go")
         return self.screen()
 
     def wait_until(
-        self, holds: Callable[[], object], timeout_s: float = 20.0, *, what: str = "", or_fail: bool = True
+        self, holds: Callable[[], object], timeout_s: float = PATIENCE_S, *, what: str = "", or_fail: bool = True
     ) -> bool:
         """Take in output until the condition holds.
 
@@ -187,7 +191,7 @@ class Terminal:
             self.take_in(min(left, 0.05))
         return True
 
-    def wait_exit(self, timeout_s: float = 20.0) -> int:
+    def wait_exit(self, timeout_s: float = PATIENCE_S) -> int:
         """Wait for the program's end; return its status."""
         self.wait_until(lambda: self.process.poll() is not None, timeout_s, what="the program's end")
         self.take_in(0.05)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.pty.harness import Terminal
+from tests.pty.harness import PATIENCE_S, Terminal
 
 WATCHFLOOR = (sys.executable, "-m", "console.cli.main")
-SLOW_S = 60.0
+SLOW_S = PATIENCE_S
 _APART_S = 0.35
 
 PROGRAM = """
@@ -79,12 +79,44 @@ def console(env: Mapping[str, str], *words: str, size: tuple[int, int] = (100, 3
 
 def press_until(terminal: Terminal, key: str, holds: Callable[[], object]) -> None:
     """Press a key again until it counts: what asks for it takes no key in its first moment, nor within 700 ms of one
-    that was pressed too soon after a text."""
-    for _ in range(30):
+    that was pressed too soon after a text. Where the machine is slow it is pressed less and less often."""
+    wait_s = 1.2
+    for _ in range(12):
         terminal.press(key)
-        if terminal.wait_until(holds, 1.2, or_fail=False):
+        if terminal.wait_until(holds, wait_s, or_fail=False):
             return
+        wait_s = min(1.5 * wait_s, 10.0)
     raise AssertionError(f"{key} never counted:\n{terminal.screen()}")
+
+
+def hit(terminal: Terminal, key: str, text: str | re.Pattern[str]) -> None:
+    """Press a key until the screen shows what it does."""
+    found = text.search if isinstance(text, re.Pattern) else lambda screen: text in screen
+    press_until(terminal, key, lambda: found(terminal.screen()))
+
+
+def select(terminal: Terminal, name: str) -> None:
+    """Put the cursor of the roster on a session, row by row: a key goes out once the one before it has moved it."""
+
+    def cursor() -> int:
+        return next((y for y, line in enumerate(terminal.screen().split("\n")) if line.startswith("▌")), -1)
+
+    wanted = re.compile(rf"^▌.* {re.escape(name)} ", re.MULTILINE)
+    for _ in range(40):
+        before = cursor()
+        if before >= 0 and wanted.search(terminal.screen()):
+            return
+        for key in "jg":
+            terminal.press(key)
+            if terminal.wait_until(lambda: cursor() != before, 3.0, or_fail=False):  # noqa: B023 - called at once
+                break
+    raise AssertionError(f"{name} was never selected:\n{terminal.screen()}")
+
+
+def open_box(terminal: Terminal, key: str, title: str) -> None:
+    """Open an empty text box by its key, which is a letter in it where it was pressed twice."""
+    hit(terminal, key, title)
+    terminal.press("ctrl+u")
 
 
 def pick(terminal: Terminal, key: str, label: str, holds: Callable[[], object]) -> None:

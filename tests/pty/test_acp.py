@@ -12,7 +12,7 @@ import pytest
 from tests.live.test_acp_hermes import hermes, needs_hermes
 from tests.pty.elsewhere import elsewhere
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, hit, open_box, press_until
 
 pytestmark = [pytest.mark.live, needs_hermes]
 
@@ -21,7 +21,7 @@ CARD = re.compile(r"^ \d+ of \d+  \S", re.MULTILINE)
 
 
 def tell(terminal: Terminal, *steps: dict[str, str]) -> None:
-    press_until(terminal, "s", lambda: "send to agent" in terminal.screen())
+    open_box(terminal, "s", "send to agent")
     terminal.write(f"Please do as you are told. do: {json.dumps(steps)}".encode())
     terminal.press("enter")
 
@@ -43,15 +43,14 @@ def test_a_permission_is_approved_and_one_is_denied(env: dict[str, str], tmp_pat
             tell(terminal, {"run": f"rm -rf {tmp_path}/first && echo x >> {tmp_path}/ran"}, {"say": "It is gone."})
             card(terminal, "rm -rf")
             assert (tmp_path / "first").exists()
-            terminal.press("a")
+            hit(terminal, "a", "approved by")
             terminal.wait_until((tmp_path / "ran").exists, SLOW_S, what="the command")
-            terminal.wait_for("approved by", SLOW_S)
             terminal.wait_for("It is gone.", SLOW_S)
             assert not (tmp_path / "first").exists()
             terminal.press("escape")
             tell(terminal, {"run": f"rm -rf {tmp_path}/second && echo x >> {tmp_path}/ran"}, {"say": "It stays."})
             card(terminal, "second")
-            press_until(terminal, "d", lambda: "denied by" in terminal.screen())
+            hit(terminal, "d", "denied by")
             terminal.wait_for("It stays.", SLOW_S)
             assert (tmp_path / "second").exists()
             assert (tmp_path / "ran").read_text() == "x\n"

@@ -17,7 +17,7 @@ from tests.live.aion_kit import PROGRAM, begin, server, url
 from tests.peers.aion_server import AionServer
 from tests.peers.aion_world import Axes, Flow
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, open_box, press_until, select
 
 T = TypeVar("T")
 SIZE = (130, 40)
@@ -106,16 +106,6 @@ def _kept(peer: Peer, workflow: str) -> str:
     return json.dumps(found)
 
 
-def select(terminal: Terminal, name: str) -> None:
-    """Move to the session's row."""
-    terminal.press("g")
-    for _ in range(12):
-        if terminal.wait_until(partial(_shows, terminal, rf"^▌.* {name} "), 1.0, or_fail=False):
-            return
-        terminal.press("j")
-    raise AssertionError(f"{name} was never selected:\n{terminal.screen()}")
-
-
 def _shows(terminal: Terminal, what: str) -> bool:
     return re.search(what, terminal.screen(), re.MULTILINE) is not None
 
@@ -124,8 +114,7 @@ def test_an_agent_is_steered_and_cancelled(env: dict[str, str]) -> None:
     with waiting_agent() as agent, console(env, "connect", agent.url, size=SIZE) as terminal:
         terminal.wait_for(re.compile(RUNS), SLOW_S)
         select(terminal, "work #0")
-        terminal.press("s")
-        terminal.wait_for("Steer this attempt")
+        open_box(terminal, "s", "Steer this attempt")
         terminal.press("look twice", "enter")
         terminal.wait_for("heard (normal): look twice", SLOW_S)
         assert agent.heard().count("heard (normal): look twice") == 1
@@ -185,7 +174,7 @@ def test_a_transcript_is_followed_until_one_reads_back_and_no_draft_reaches_anot
             terminal.wait_for(re.compile(r"└ work #1"))
 
             # A key that acts is no key while one writes, and what acts asks before it does.
-            press_until(terminal, "s", partial(_shows, terminal, "send to work #0"))
+            open_box(terminal, "s", "send to work #0")
             terminal.press("Xhalf a thought")
             terminal.wait_for("Xhalf a thought")
             terminal.press("escape")

@@ -12,7 +12,7 @@ from tests.live.bamboo_kit import API, PROGRAMS, Live, live, needs_bamboo
 from tests.peers.bamboo_server import NEW_LINE, OLD_LINE, fake_bamboo
 from tests.pty.elsewhere import elsewhere
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, hit, press_until
 from tests.sockets.bamboo_kit import ASK_NAME, SAY, TOUCH, begin, go_on, script
 
 PLAN = {"call": "ExitPlanMode", "args": {"plan": "First look."}, "id": "call_plan"}
@@ -56,8 +56,7 @@ def test_a_question_is_answered_and_a_command_denied(env: dict[str, str], line: 
             terminal.press("escape")
             away.call(lambda: go_on(server, session, TOUCH, SAY))
             card(terminal, "touch it")
-            terminal.press("d")
-            terminal.wait_for("denied by", SLOW_S)
+            hit(terminal, "d", "denied by")
             terminal.wait_for("effect seen", SLOW_S)
             terminal.wait_until(lambda: session.info.get("last_run_status") == "completed", SLOW_S)
             assert server.world.ran == []
@@ -92,7 +91,6 @@ def test_a_real_session_goes_on_when_answered_and_does_not_run_what_is_denied(en
             file = server.work / "denied"
             away.run(ask(server, session, {"shell": f"touch {file}", "id": "call_no"}, {"say": "Not done."}))
             card(terminal, "touch")
-            terminal.press("d")
-            terminal.wait_for("denied by", SLOW_S)
+            hit(terminal, "d", "denied by")
             terminal.wait_until(lambda: away.run(status(server, session)) == "completed", SLOW_S)
             assert not file.exists()

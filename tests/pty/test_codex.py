@@ -12,7 +12,7 @@ from tests.peers.codex_client import script
 from tests.peers.codex_server import FakeCodex, fake_codex
 from tests.pty.elsewhere import elsewhere
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, hit, press_until
 
 CARD = re.compile(r"^ \d+ of \d+  \S", re.MULTILINE)
 """The head of a card."""
@@ -48,17 +48,15 @@ def test_a_command_of_a_real_thread_is_approved_and_another_denied(env: dict[str
             card(terminal, "touch")
             assert not (live.work / "approved").exists()
             since = len(live.other.frames)
-            terminal.press("a")
+            hit(terminal, "a", "approved by")
             terminal.wait_until((live.work / "approved").exists, what="the file")
-            terminal.wait_for("approved by")
             terminal.wait_for("effect seen")
             away.run(ended(live, since))
             terminal.press("escape")
             since = len(live.other.frames)
             away.run(ask(live, "denied", "then without it"))
             card(terminal, "denied")
-            terminal.press("d")
-            terminal.wait_for("denied by")
+            hit(terminal, "d", "denied by")
             terminal.wait_for("effect seen")
             away.run(ended(live, since))
             assert not (live.work / "denied").exists()
@@ -89,7 +87,7 @@ def test_a_key_is_the_decision_that_the_server_gets(
         number = away.run(waiting(server, "t1"))
         with console(env, "connect", server.url, size=(140, 40)) as terminal:
             card(terminal, "make")
-            terminal.press(key)
+            press_until(terminal, key, lambda: away.call(lambda: number in server.answers))
             assert away.run(settle(server, "t1", number, status)) == {"decision": decision}
             terminal.wait_for(word)
             terminal.wait_for("effect seen")
@@ -111,8 +109,7 @@ def test_a_request_that_its_killed_server_took_along_takes_no_key(env: dict[str,
             card(terminal, "make")
             away.run(server.restart())
             terminal.wait_for("the request is withdrawn", SLOW_S)
-            terminal.press("a")
-            terminal.wait_for("a approve: nothing waits for approval")
+            hit(terminal, "a", "a approve: nothing waits for approval")
             assert (server.answers, server.late) == ({}, [])
 
 
@@ -126,6 +123,5 @@ def test_what_a_newer_server_asks_is_shown_as_such_and_takes_no_key(env: dict[st
             terminal.wait_for("1 needs you", SLOW_S)
             press_until(terminal, "i", lambda: "answer it in another client" in terminal.screen())
             terminal.press("a")
-            terminal.press("d")
-            terminal.wait_for("it offers no option to deny")
+            hit(terminal, "d", "it offers no option to deny")
             assert (server.answers, server.late) == ({}, [])

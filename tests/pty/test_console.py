@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, apart, check_given_back, console, press_until, process_state, program
+from tests.pty.kit import SLOW_S, apart, check_given_back, console, hit, press_until, process_state, program
 
 
 def test_the_demo_does_what_is_approved_and_not_what_is_denied(env: dict[str, str]) -> None:
@@ -20,8 +20,7 @@ def test_the_demo_does_what_is_approved_and_not_what_is_denied(env: dict[str, st
         _card_of(terminal, "deploy")
         folder, file = _demo_file(terminal.screen())
         assert not (folder / file).exists()
-        terminal.press("d")
-        terminal.wait_for("denied by")
+        hit(terminal, "d", "denied by")
         terminal.wait_for("effect seen")
         assert not (folder / file).exists()
         terminal.press("escape")
@@ -29,9 +28,8 @@ def test_the_demo_does_what_is_approved_and_not_what_is_denied(env: dict[str, st
         _card_of(terminal, "deploy")
         folder, again = _demo_file(terminal.screen())
         assert not (folder / again).exists()
-        terminal.press("a")
+        hit(terminal, "a", "approved by")
         terminal.wait_until(lambda: (folder / again).exists(), what="the file")
-        terminal.wait_for("approved by")
         terminal.wait_for("effect seen")
         terminal.press("q")
         terminal.wait_for("with this console end the demo")
@@ -76,12 +74,10 @@ def test_a_program_is_stopped_and_goes_on_in_the_process_table(env: dict[str, st
         terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
         terminal.wait_for(re.compile(r"line \d+"))
         assert process_state(pid) != "T"
-        terminal.press("p")
-        terminal.wait_until(lambda: process_state(pid) == "T", what="the stopped state")
+        press_until(terminal, "p", lambda: process_state(pid) == "T")
         terminal.wait_for(re.compile(r"paused +counter"))
         terminal.wait_for("effect seen: paused")
-        terminal.press("r")
-        terminal.wait_until(lambda: process_state(pid) in ("S", "R"), what="the program to go on")
+        press_until(terminal, "r", lambda: process_state(pid) in ("S", "R"))
         terminal.wait_for(re.compile(r"running +counter"))
         press_until(terminal, "X", lambda: "stop counter" in terminal.screen())
         press_until(terminal, "y", lambda: process_state(pid) == "")
@@ -95,8 +91,7 @@ def test_a_program_that_is_only_observed_has_no_control(env: dict[str, str], tmp
         for key in "aAdDospPxrRX":
             refused = re.compile(rf"^ {key} .*can only be observed", re.MULTILINE)
             apart(terminal)
-            terminal.press(key)
-            terminal.wait_for(refused)
+            hit(terminal, key, refused)
         assert process_state(pid) in ("S", "R")
 
 

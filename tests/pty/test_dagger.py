@@ -14,7 +14,7 @@ from tests.peers.dagger_conversation import Models
 from tests.peers.dagger_engine import in_state
 from tests.peers.dagger_server import DaggerServer
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, press_until, select
 
 T = TypeVar("T")
 TOKEN = "DAGGER_TOKEN"
@@ -50,16 +50,6 @@ def session() -> Iterator[Elsewhere]:
         loop.close()
 
 
-def select(terminal: Terminal, name: str) -> None:
-    """Move to the session's row."""
-    terminal.press("g")
-    for _ in range(12):
-        if terminal.wait_until(partial(_shows, terminal, rf"^▌.* {name} "), 3.0, or_fail=False):
-            return
-        terminal.press("j")
-    raise AssertionError(f"{name} was never selected:\n{terminal.screen()}")
-
-
 def _shows(terminal: Terminal, what: str) -> bool:
     return re.search(what, terminal.screen(), re.MULTILINE) is not None
 
@@ -87,8 +77,7 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
             wait(re.compile(r"running +helper"))
             select(terminal, "writer")
             wait("P pause now")
-            terminal.press("P")
-            wait(re.compile(r"paused +writer"))
+            press_apart(terminal, "P", partial(_shows, terminal, r"paused +writer"))
             wait("effect seen: paused")
             assert (writer.state, helper.state) == ("PAUSED", "RUNNING")
             wait("r Resume")
@@ -102,6 +91,7 @@ def test_an_agent_is_paused_rewound_and_resumed_and_another_stopped(env: dict[st
             assert [turn.text for turn in writer.conversation.turns] == ["first", "echo: first"]
 
             press_apart(terminal, "s", partial(_shows, terminal, "queues until it is resumed"))
+            terminal.press("ctrl+u")
             terminal.press("instead", "enter")
             wait("effect seen: queued until it goes on")
             press_apart(terminal, "P", partial(_shows, terminal, "a message that waits unread is discarded"))

@@ -108,7 +108,7 @@ def test_what_is_wrong_is_told_before_anything_is_drawn(env: dict[str, str], tex
         (folder / "mine.toml").write_text(theme)
     with console(env, "demo", size=(200, 30)) as terminal:
         assert terminal.wait_exit(SLOW_S) == 2
-        assert says in terminal.screen()
+        terminal.wait_for(says)
         assert b"\x1b[?1049h" not in terminal.raw
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
-from tests.pty.kit import SLOW_S, console, press_until, process_state, program
+from tests.pty.kit import SLOW_S, console, open_box, process_state, program
 
 BEGIN, END = b"\x1b[200~", b"\x1b[201~"
 
@@ -31,11 +31,11 @@ def test_pasted_escapes_and_line_ends_neither_submit_nor_decide(env: dict[str, s
         terminal.wait_for(re.compile(r"running +counter"), SLOW_S)
         terminal.write(BEGIN + b"p\x1bp\x1b[A\x1b\rXy\x1bp" + END)
         # A key that follows a paste so closely may be a part of what was meant to be pasted.
-        press_until(terminal, "s", lambda: "send to counter" in terminal.screen())
+        open_box(terminal, "s", "send to counter")
         terminal.write(BEGIN + b"one\x1b\rtwo\x1bX\x1b\x1bpy" + END)
         terminal.wait_for(re.compile(r"one.\n two"))
         terminal.wait_for(re.compile(r"two.X..py"))
-        assert "enter sends" in terminal.screen()
+        terminal.wait_for("enter sends")
         terminal.press("!")
         terminal.wait_for("py!")
         assert process_state(pid) in ("S", "R")

@@ -8,7 +8,7 @@ import pytest
 
 from console.screens.quiet import QUIET_MS
 from tests.pty.harness import Terminal
-from tests.pty.kit import SLOW_S, console, press_until
+from tests.pty.kit import SLOW_S, console, hit, open_box, press_until
 
 SIZES = [(80, 24), (120, 40)]
 READING = re.compile(r"from the beginning|earlier entr|kept no longer")
@@ -40,8 +40,7 @@ def test_a_session_is_steered_on_its_screen(env: dict[str, str], size: tuple[int
         terminal.press("enter")
         terminal.wait_for(READING, SLOW_S)
         terminal.wait_for(re.compile(r"\d\d:\d\d:\d\d +agent", re.MULTILINE), SLOW_S)
-        terminal.press("s")
-        terminal.wait_for("send to narrator", SLOW_S)
+        open_box(terminal, "s", "send to narrator")
         terminal.press("tell me about the harbour")
         terminal.wait_for("about the harbour")
         terminal.press("enter")
@@ -50,6 +49,7 @@ def test_a_session_is_steered_on_its_screen(env: dict[str, str], size: tuple[int
         terminal.wait_for(READING, SLOW_S)
         press_until(terminal, "p", lambda: re.search(r"narrator ─ paused", terminal.screen()))
         terminal.resize(*size)
+        terminal.wait_for("narrator ─ paused", SLOW_S)
         terminal.press("M")
         terminal.wait_for("mailbox: 1 message", SLOW_S)
         terminal.wait_for(re.compile(r"^ text +tell me about the harbour", re.MULTILINE), SLOW_S)
@@ -60,7 +60,6 @@ def test_a_session_is_steered_on_its_screen(env: dict[str, str], size: tuple[int
         terminal.wait_for(re.compile(r"^ tell me about the harbour", re.MULTILINE), SLOW_S)
         terminal.press("escape")
         terminal.wait_until(lambda: "send to narrator" not in terminal.screen(), SLOW_S, what="the box is closed")
-        terminal.wait_for("narrator ─ paused", SLOW_S)
         terminal.press("escape")
         terminal.wait_until(lambda: not READING.search(terminal.screen()), SLOW_S, what="the fleet")
         assert re.search(r"▌.*paused +narrator", terminal.screen()), "the same session is selected"
@@ -77,8 +76,7 @@ def test_a_request_is_denied_on_the_screen_of_its_session(env: dict[str, str], s
         terminal.press("enter")
         terminal.wait_for(READING, SLOW_S)
         terminal.wait_for(re.compile(r"^ +armed(  |$)", re.MULTILINE), SLOW_S)
-        terminal.press("d")
-        terminal.wait_for("denied by", SLOW_S)
+        hit(terminal, "d", "denied by")
         terminal.press("escape")
         terminal.wait_for(re.compile(r"by hand +deny"), SLOW_S)
         terminal.press("escape")

@@ -13,7 +13,8 @@ from tests.pty.harness import Terminal
 from tests.pty.kit import SLOW_S, WATCHFLOOR, console
 
 SOURCE = "ws://127.0.0.1:9"
-ENDS_S = 5.0
+ENDS_S = 20.0
+"""A few seconds on a machine at rest."""
 """Within this much a signal ends the console, however large its terminal."""
 
 
