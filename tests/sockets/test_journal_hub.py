@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from console.journal import journal as journaling
 from console.audit import Audit
 from console.connectors.supervisor import Item
 from console.fleet.facts import Intent, Seen, SessionKey
 from console.hub import Hub
+from console.journal import journal as journaling
 from console.journal.journal import Journal
 from console.journal.store import Store
 from tests.sockets.host_kit import until
