@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import os
 import re
+import selectors
 import signal
 import sqlite3
 import statistics
@@ -70,13 +71,24 @@ class Speaker:
 
     def hush(self) -> int:
         """Let the agents say no more; how many events there were."""
-        self._process.send_signal(signal.SIGINT)
-        return int(self._word("said "))
+        return int(self._asked(signal.SIGINT, "said "))
 
     def count(self) -> int:
         """How many events there are by now."""
-        self._process.send_signal(signal.SIGUSR1)
-        return int(self._word("there are "))
+        return int(self._asked(signal.SIGUSR1, "there are "))
+
+    def _asked(self, number: int, behind: str) -> str:
+        # A busy event loop may miss a signal: its wake-up has no room beside those of its threads.
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as answer:
+            answer.register(self._process.stdout, selectors.EVENT_READ)
+            while True:
+                self._process.send_signal(number)
+                if answer.select(5.0):
+                    break
+        while not (found := re.match(f"{behind}(.+)", self._process.stdout.readline())):
+            assert self._process.poll() is None
+        return found[1]
 
     def close(self) -> None:
         """End it."""
