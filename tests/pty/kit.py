@@ -121,7 +121,17 @@ def open_box(terminal: Terminal, key: str, title: str) -> None:
 
 def pick(terminal: Terminal, key: str, label: str, holds: Callable[[], object]) -> None:
     """Choose in a form: there a key only puts the cursor on its choice, while nothing else is typed; enter takes it."""
-    press_until(terminal, f"\x15{key}", lambda: f"takes {label}" in terminal.screen())
+
+    def chosen() -> bool:
+        return f"takes {label}" in terminal.screen()
+
+    for _ in range(12):
+        terminal.press("ctrl+u")
+        if chosen() or terminal.wait_until(chosen, 0.3, or_fail=False):
+            break
+        terminal.press(key)
+        if terminal.wait_until(chosen, 2.0, or_fail=False):
+            break
     press_until(terminal, "enter", holds)
 
 

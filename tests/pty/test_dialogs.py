@@ -70,7 +70,7 @@ def test_what_is_agreed_to_goes_out_once(env: dict[str, str], size: tuple[int, i
         terminal.resize(120, 40)
         terminal.wait_for("esc  leave it", SLOW_S)
         step(terminal, "m", "name of the model")
-        terminal.press("large", "enter")
+        terminal.press("ctrl+u", "large", "enter")  # its key is a letter in the box where it was pressed twice
         terminal.wait_for("change the model of 00calm", SLOW_S)
         terminal.wait_for("it goes on with large; nothing is forgotten", SLOW_S)
         assert not host.did()
@@ -78,7 +78,7 @@ def test_what_is_agreed_to_goes_out_once(env: dict[str, str], size: tuple[int, i
         terminal.resize(*size)
 
         step(terminal, "b", "most tokens (1 of 2)")
-        terminal.press("200k", "enter")
+        terminal.press("ctrl+u", "200k", "enter")
         terminal.wait_for("most turns (2 of 2)", SLOW_S)
         terminal.press("40", "enter")
         terminal.wait_until(lambda: len(host.did()) == 2, SLOW_S, what="the budget sent")
@@ -86,7 +86,7 @@ def test_what_is_agreed_to_goes_out_once(env: dict[str, str], size: tuple[int, i
         step(terminal, "m", "what else 00calm")
         step(terminal, "1", "Where to (1 of 2)")
         pick(terminal, "1", "before all", asks(terminal, "Token (2 of 2)"))
-        terminal.press("hush", "enter")
+        terminal.press("ctrl+u", "hush", "enter")
         terminal.wait_for("Token: given, not shown", SLOW_S)
         assert "hush" not in terminal.screen()
         agree(terminal, host, 3)
