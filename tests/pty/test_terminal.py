@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import signal
@@ -83,19 +82,22 @@ def test_a_terminal_that_is_lost_while_the_demo_starts_leaves_nothing_behind(
 
 
 def fill(terminal: Terminal) -> None:
-    """Read nothing until the console waits for its terminal: it shows no more when keys are pressed."""
+    """Read nothing until the thread that writes to the terminal stands still, though the demo streams on."""
+    threads = Path(f"/proc/{terminal.process.pid}/task")
+    writer = max(threads.iterdir(), key=written)
     waits = time.monotonic() + SLOW_S
-    before = -1.0
-    while (used := processor_s(terminal.process.pid)) != before:
-        assert time.monotonic() < waits, "the console never stood still"
-        before = used
+    before = -1
+    while (so_far := written(writer)) != before:
+        assert time.monotonic() < waits, "the console never waited for its terminal"
+        before = so_far
         time.sleep(1)
 
 
-def processor_s(pid: int) -> float:
-    """Processor time that a process has used so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def written(thread: Path) -> int:
+    """Bytes that a thread has written so far to files and terminals; what is sent through sockets does not count."""
+    found = re.search(r"^wchar: (\d+)$", (thread / "io").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
 
 
 # A program that shares the terminal, and sets it so that what finds no room at once is not written at all.
@@ -120,6 +122,8 @@ def test_a_terminal_that_can_no_longer_be_written_to_is_lost(env: dict[str, str]
         demo = children(terminal.process.pid)
         now.touch()
         terminal.wait_until(Path(f"{now}.done").exists, what="the terminal to be set")
+        # A write that found no room before would wait for ever.
+        terminal.wait_until(lambda: False, 1.0, or_fail=False)
         assert terminal.process.wait(SLOW_S) == 128 + signal.SIGHUP
         wait_gone(terminal, demo, tmp_path)
 
