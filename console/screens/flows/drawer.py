@@ -176,7 +176,7 @@ class Drawer(Vertical):
             return (), ()
         if ask.many:
             say = f"space marks, enter  {ask.enter}"
-        elif ask.picks and len(ask.choices) == 1:
+        elif ask.picks and len(ask.choices) == 1 and ask.at:
             say = f"enter  {ask.enter}"
         elif ask.picks:
             taken = f"takes {choices.at.label}, {ask.enter}" if choices.at is not None else ask.enter
