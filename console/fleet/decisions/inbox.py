@@ -34,10 +34,12 @@ _LEVEL_WORDS: Final = {RiskLevel.NONE: "", RiskLevel.MEDIUM: "medium", RiskLevel
 
 
 class Shown(NamedTuple):
-    """What stood before the operator when a key went down: a request, and the digest of its text as it was painted."""
+    """What stood before the operator when a key went down: a request, the digest of its text as it was painted, and
+    whether it still waited. One that is listed again waits anew, and was not seen to."""
 
     key: RequestKey
     digest: str
+    open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class InboxRow:
     @property
     def shown(self) -> Shown:
         """What a key on this line is about."""
-        return Shown(self.key, self.digest)
+        return Shown(self.key, self.digest, self.open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,8 @@ class Inbox:
             return Clean("the request is gone")
         if not request.open:
             return Clean("the request has ended")
+        if not shown.open:
+            return Clean("the request had ended when it was shown, and waits again")
         if request.digest != shown.digest:
             return Clean("the request is not what was shown: its text has changed")
         return request

@@ -141,7 +141,7 @@ class Selection(RuleBasedStateMachine):
         found = self.inbox.target(painted.shown)
         request = self.host.fleet.requests.get(painted.shown.key)
         if not isinstance(found, Request):
-            kept = request is not None and request.open and request.digest == painted.shown.digest
+            kept = request is not None and request.open and request.digest == painted.shown.digest and painted.open
             assert self.moved or not kept, f"refused without a reason: {found}"
             return
         assert found.key == painted.shown.key

@@ -8,7 +8,7 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from watchfloor.text import Clean
+from watchfloor.text import Clean, clean_line
 
 
 class RiskKind(StrEnum):
@@ -97,6 +97,9 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 
 
 def risk(rule: str, reason: str, span: tuple[int, int]) -> Risk:
-    """A finding of this rule. Raises KeyError for a rule that the table does not have."""
+    """A finding of this rule. Raises KeyError for a rule that the table does not have.
+
+    The reason may name what a shell would make of clean text, which can be any character: it is cleaned here.
+    """
     kind, level = RULES[rule]
-    return Risk(rule, kind, level, Clean(reason), *span)
+    return Risk(rule, kind, level, clean_line(reason), *span)

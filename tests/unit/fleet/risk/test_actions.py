@@ -311,3 +311,9 @@ def test_the_same_action_is_judged_once() -> None:
 def test_reasons_are_clean() -> None:
     for found in risks("{rm,-rf,/}; $'\\x72m' x; sudo rm -rf ~"):
         assert Clean(found.reason) == clean_line(found.reason)
+
+
+def test_a_name_that_a_shell_would_make_of_clean_text_acts_on_no_terminal() -> None:
+    (found,) = action_risks(action(r"$'\x1b[2J\nls'"), None)
+    assert found.rule == "spelled-out"
+    assert found.reason.isprintable()
