@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from console.fleet.facts import NO_TIME, SessionKey
 from console.fleet.log import UNREAD, LogEntry
+from console.fleet.matches import Matches
 from console.fleet.views.log import Line, SessionLog
 from watchfloor.text import Clean, clean_line
 
@@ -49,7 +50,7 @@ def level_of(entry: LogEntry) -> Level:
     return Level.ALL if kind in _NOISE else Level.WORK
 
 
-class LogReader:
+class LogReader(Matches):
     """The lines of a log that its reader wants. `take_up` after every change of the log, or of what is wanted."""
 
     def __init__(self, log: SessionLog, level: Level = Level.ALL, query: str = "") -> None:
@@ -146,21 +147,6 @@ class LogReader:
             return query in self._log.line(at).kind.casefold()
         # What is masked cannot be found: whoever looks for it would be told that it is there.
         return query in self._log.whole(at).casefold()
-
-    def next_match(self, after: int) -> int | None:
-        """The first match behind line `after`, or else the first of all; None: there is none."""
-        matches = self.matches
-        return matches[bisect_right(matches, after) % len(matches)] if matches else None
-
-    def match_before(self, before: int) -> int | None:
-        """The last match above line `before`, or else the last of all; None: there is none."""
-        matches = self.matches
-        return matches[bisect_left(matches, before) - 1] if matches else None
-
-    def place_of_match(self, line: int) -> int | None:
-        """Which of the matches this line is, from 1; None: it is none."""
-        at = bisect_left(self.matches, line)
-        return at + 1 if at < len(self.matches) and self.matches[at] == line else None
 
     # --- times -----------------------------------------------------------------------------
 

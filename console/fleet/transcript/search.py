@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from typing import Final
 
 from console.fleet.facts import NO_TIME
+from console.fleet.matches import Matches
 from console.fleet.transcript.transcript import Block, Transcript
 
 
-class BlockFinder:
+class BlockFinder(Matches):
     """The blocks that hold what is looked for. `take_up` after every change of the blocks."""
 
     def __init__(self, blocks: Transcript, query: str = "") -> None:
@@ -47,21 +47,6 @@ class BlockFinder:
                 found.append(place)
         self._held = held
         return found
-
-    def next_match(self, after: int) -> int | None:
-        """The first match behind a place, or else the first of all; None: there is none."""
-        matches = self.matches
-        return matches[bisect_right(matches, after) % len(matches)] if matches else None
-
-    def match_before(self, before: int) -> int | None:
-        """The last match above a place, or else the last of all; None: there is none."""
-        matches = self.matches
-        return matches[bisect_left(matches, before) - 1] if matches else None
-
-    def place_of_match(self, place: int) -> int | None:
-        """Which of the matches this block is, from 1; None: it is none."""
-        at = bisect_left(self.matches, place)
-        return at + 1 if at < len(self.matches) and self.matches[at] == place else None
 
     def at_time(self, there: int) -> int | None:
         """The first block that began at this time by the source's clock, or later; the last one where none did; None:
